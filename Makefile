@@ -1,0 +1,44 @@
+# Each target sets up .venv by itself; a second call finds the stamp and is quick.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.cli ## learn a drifting stream; writes the figure to results/demo
+	$(BIN)/losse demo
+
+test: lint ## ruff, mypy and pytest
+	$(BIN)/pytest -q
+
+lint: $(VENV)/.dev ## ruff and mypy only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev ## measure speed against the yardstick; writes to results/bench
+	$(BIN)/losse bench
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "losse needs Python 3.11 or newer; found: '$(PYTHON)'." >&2; \
+		echo "Install it, or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+# The development set contains the command line's, so its stamp stands for both.
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --editable '.[dev]' --constraint constraints.txt
+	@touch $(VENV)/.cli $@
+
+$(VENV)/.cli: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --editable '.[cli]' --constraint constraints.txt
+	@touch $@

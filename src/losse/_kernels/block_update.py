@@ -1,0 +1,204 @@
+"""How Algorithm 2 renews the active weights, one row after the other.
+
+For the active cells s of a sample (phi, y) the paper solves, with lambda = ridge * n,
+
+    (A_ss + lambda I) W_s  =  B_s - A_{s, not s} W_{not s}.
+
+In terms of the residual R = B - A W this is a step D with (A_ss + lambda I) D = R_s - lambda W_s.
+R_s is the costly part, K full rows of A times W. Three facts save most of it:
+
+* Right after a step, R_i = lambda W_i for every cell i that was active in it.
+* Row i of A and B changes only while i is active. So for a cell last active `age` samples ago,
+  R_i = lambda' W_i - sum of A[i, s'] D' over the steps (s', D', lambda') since: a few hundred
+  products instead of D.
+* The new sample itself adds phi_i e to R_i, where e = y - phi^T W.
+
+Only cells that no recent step touched need their full row. The recent steps are kept in a ring.
+"""
+
+import numpy as np
+
+from losse._kernels.jit import kernel
+from losse._kernels.simd import LANES, add, load, multiply_add, splat, store
+from losse._kernels.small_solve import factor_and_solve
+
+# Steps remembered. More saves full rows but lengthens the sums; 4 to 8 measured best at 30 grids.
+RECENT = 6
+
+
+@kernel
+def rows_times(A, rows, count, W, out):  # type: ignore[no-untyped-def]
+    """out[k] = A[rows[k]] @ W for k < count; four rows by sixteen outputs at a time."""
+    D = A.shape[1]
+    S = W.shape[1]
+    last = count - 1
+    for k in range(0, count, 4):
+        i0, i1 = rows[k], rows[min(k + 1, last)]
+        i2, i3 = rows[min(k + 2, last)], rows[min(k + 3, last)]
+        a0, a1, a2, a3 = A[i0], A[i1], A[i2], A[i3]
+        o0, o1 = k * S, min(k + 1, last) * S
+        o2, o3 = min(k + 2, last) * S, min(k + 3, last) * S
+        q = 0
+        while q + LANES < S:
+            s0, s1, s2, s3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            t0, t1, t2, t3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            for d in range(D):
+                w = load(W, d * S + q)
+                v = load(W, d * S + q + LANES)
+                x0, x1 = splat(a0[d]), splat(a1[d])
+                x2, x3 = splat(a2[d]), splat(a3[d])
+                s0, t0 = multiply_add(x0, w, s0), multiply_add(x0, v, t0)
+                s1, t1 = multiply_add(x1, w, s1), multiply_add(x1, v, t1)
+                s2, t2 = multiply_add(x2, w, s2), multiply_add(x2, v, t2)
+                s3, t3 = multiply_add(x3, w, s3), multiply_add(x3, v, t3)
+            store(out, o0 + q, s0)
+            store(out, o1 + q, s1)
+            store(out, o2 + q, s2)
+            store(out, o3 + q, s3)
+            store(out, o0 + q + LANES, t0)
+            store(out, o1 + q + LANES, t1)
+            store(out, o2 + q + LANES, t2)
+            store(out, o3 + q + LANES, t3)
+            q += 2 * LANES
+        if q < S:
+            s0, s1, s2, s3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            for d in range(D):
+                w = load(W, d * S + q)
+                s0, s1 = multiply_add(splat(a0[d]), w, s0), multiply_add(splat(a1[d]), w, s1)
+                s2, s3 = multiply_add(splat(a2[d]), w, s2), multiply_add(splat(a3[d]), w, s3)
+            store(out, o0 + q, s0)
+            store(out, o1 + q, s1)
+            store(out, o2 + q, s2)
+            store(out, o3 + q, s3)
+
+
+@kernel
+def _subtract_step(row, cells, step, out, o):  # type: ignore[no-untyped-def]
+    """out[o:] -= sum_k row[cells[k]] * step[k], the effect of an earlier step on one residual."""
+    K = cells.shape[0]
+    S = step.shape[1]
+    for q in range(0, S, 2 * LANES):
+        a, b, c, d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+        wide = q + LANES < S
+        if wide:
+            for k in range(0, K - 1, 2):
+                x, y = splat(row[cells[k]]), splat(row[cells[k + 1]])
+                a = multiply_add(x, load(step, k * S + q), a)
+                b = multiply_add(x, load(step, k * S + q + LANES), b)
+                c = multiply_add(y, load(step, (k + 1) * S + q), c)
+                d = multiply_add(y, load(step, (k + 1) * S + q + LANES), d)
+            if K % 2 == 1:
+                b = multiply_add(splat(row[cells[K - 1]]), load(step, (K - 1) * S + q + LANES), b)
+            b = multiply_add(splat(-1.0), add(b, d), load(out, o + q + LANES))
+            store(out, o + q + LANES, b)
+        else:
+            for k in range(0, K - 1, 2):
+                a = multiply_add(splat(row[cells[k]]), load(step, k * S + q), a)
+                c = multiply_add(splat(row[cells[k + 1]]), load(step, (k + 1) * S + q), c)
+        if K % 2 == 1:
+            a = multiply_add(splat(row[cells[K - 1]]), load(step, (K - 1) * S + q), a)
+        store(out, o + q, multiply_add(splat(-1.0), add(a, c), load(out, o + q)))
+
+
+@kernel
+def _enter(row, cells, phi, x, block):  # type: ignore[no-untyped-def]
+    """row[cells] += x * phi, and a copy of the result: one row of A_ss."""
+    for m in range(cells.shape[0]):
+        v = row[cells[m]] + x * phi[m]
+        row[cells[m]] = v
+        block[m] = v
+
+
+@kernel
+def _solve(A, cells, ridge, right, system, step):  # type: ignore[no-untyped-def]
+    """(A_ss + ridge I) step = right, with A_ss already in ``system``; returns the ridge it took.
+
+    Where rounding makes A_ss + ridge I indefinite, the ridge grows until it is not.
+    """
+    K = cells.shape[0]
+    columns = system.shape[1] - right.shape[1]
+    largest = 0.0
+    for k in range(K):
+        largest = max(largest, system[k, k])
+    while True:
+        for k in range(K):
+            system[k, k] += ridge
+            for j in range(right.shape[1]):
+                system[k, columns + j] = right[k, j]
+        if factor_and_solve(system, K, step):
+            return ridge
+        ridge = max(10.0 * ridge, 1e-15 * largest)
+        for k in range(K):
+            for m in range(K):
+                system[k, m] = A[cells[k], cells[m]]
+
+
+@kernel
+def update_rows(  # type: ignore[no-untyped-def]
+    A, B, W, indices, values, Y, weights, total, ridge,
+    clock, last_active, recent_cells, recent_steps, recent_ridge, system, scratch,
+):  # fmt: skip
+    """Algorithm 2 over the rows of a batch, in place, for a square symmetric A.
+
+    ``total`` is the weight of all samples before this batch. B, W and Y have rows padded to
+    octets. ``clock`` counts rows; ``recent_*`` and ``last_active`` are the ring of steps;
+    ``system`` (K, padded K + S) and ``scratch`` (3, K, S) are aligned work space.
+    """
+    n, K = indices.shape
+    S = W.shape[1]
+    residual, product, step = scratch[0], scratch[1], scratch[2]
+    error = np.empty(S)
+    stale = np.empty(K, dtype=np.int64)
+    place = np.empty(K, dtype=np.int64)
+    for r in range(n):
+        cells, phi, weight = indices[r], values[r], weights[r]
+        now = clock + r
+        total += weight
+        ridge_now = ridge * total
+        for j in range(S):
+            error[j] = Y[r, j]
+        for k in range(K):
+            for j in range(S):
+                error[j] -= phi[k] * W[cells[k], j]
+        # R_s before the sample enters. A row of A is updated (line 5) while it is in cache.
+        count = 0
+        for k in range(K):
+            i = cells[k]
+            then = last_active[i]
+            if now - then > RECENT:
+                stale[count], place[count] = i, k
+                count += 1
+                continue
+            for j in range(S):
+                residual[k, j] = recent_ridge[then % RECENT] * W[i, j]
+            for t in range(then + 1, now):
+                ring = t % RECENT
+                _subtract_step(A[i], recent_cells[ring], recent_steps[ring], residual, k * S)
+            _enter(A[i], cells, phi, weight * phi[k], system[k])
+        for m in range(0, count, 4):
+            some = stale[m : min(m + 4, count)]
+            rows_times(A, some, some.shape[0], W, product)
+            for p in range(some.shape[0]):
+                k = place[m + p]
+                for j in range(S):
+                    residual[k, j] = B[some[p], j] - product[p, j]
+                _enter(A[some[p]], cells, phi, weight * phi[k], system[k])
+        for k in range(K):
+            i = cells[k]
+            for j in range(S):
+                B[i, j] += weight * phi[k] * Y[r, j]  # line 6
+                residual[k, j] += weight * phi[k] * error[j] - ridge_now * W[i, j]
+        used = _solve(A, cells, ridge_now, residual, system, step)  # line 7
+        ring = now % RECENT
+        for k in range(K):
+            i = cells[k]
+            last_active[i] = now
+            recent_cells[ring, k] = i
+            for j in range(S):
+                recent_steps[ring, k, j] = step[k, j]
+                W[i, j] += step[k, j]
+        recent_ridge[ring] = ridge_now
+        if used != ridge_now:  # R_s is then not lambda W_s: these rows must be read in full
+            for k in range(K):
+                last_active[cells[k]] = now - RECENT - 1
+    return total

@@ -1,0 +1,131 @@
+"""How an input becomes features: scaling, random projection, sigmoid, binning (section 3.2)."""
+
+import numpy as np
+
+from losse._kernels.jit import kernel
+from losse._kernels.simd import (
+    LANES,
+    clamp,
+    divide,
+    floor,
+    load,
+    multiply_add,
+    power_of_two,
+    splat,
+    store,
+)
+
+_LOG2E = 1.4426950408889634
+# ln 2 in two parts, so that x - k ln 2 keeps all its bits (Cody and Waite).
+_LN2_HIGH = 6.93145751953125e-1
+_LN2_LOW = 1.42860682030941723212e-6
+
+
+@kernel
+def _sigmoid(h):  # type: ignore[no-untyped-def]
+    """1 / (1 + exp(-h)) to the last bits, eight at a time.
+
+    exp(x) is 2^k times the Taylor series of exp(r), |r| <= ln 2 / 2, where 13 terms reach
+    double precision. Beyond 700 the result is 0 or 1 anyway.
+    """
+    x = multiply_add(clamp(h, 700.0), splat(-1.0), splat(0.0))
+    k = floor(multiply_add(x, splat(_LOG2E), splat(0.5)))
+    r = multiply_add(k, splat(-_LN2_LOW), multiply_add(k, splat(-_LN2_HIGH), x))
+    p = splat(1.0 / 6227020800.0)
+    p = multiply_add(p, r, splat(1.0 / 479001600.0))
+    p = multiply_add(p, r, splat(1.0 / 39916800.0))
+    p = multiply_add(p, r, splat(1.0 / 3628800.0))
+    p = multiply_add(p, r, splat(1.0 / 362880.0))
+    p = multiply_add(p, r, splat(1.0 / 40320.0))
+    p = multiply_add(p, r, splat(1.0 / 5040.0))
+    p = multiply_add(p, r, splat(1.0 / 720.0))
+    p = multiply_add(p, r, splat(1.0 / 120.0))
+    p = multiply_add(p, r, splat(1.0 / 24.0))
+    p = multiply_add(p, r, splat(1.0 / 6.0))
+    p = multiply_add(p, r, splat(0.5))
+    p = multiply_add(p, r, splat(1.0))
+    p = multiply_add(p, r, splat(1.0))
+    return divide(splat(1.0), multiply_add(p, power_of_two(k), splat(1.0)))
+
+
+@kernel
+def project(X, shift, scale, limit, projection, squash, out):  # type: ignore[no-untyped-def]
+    """out = P clip((x - shift) * scale) for every row, through a sigmoid if ``squash``.
+
+    ``projection`` is (n_features, axes), axes padded to a multiple of eight, as is ``out``.
+    """
+    n, F = X.shape
+    axes = projection.shape[1]
+    z = np.empty(F)
+    for r in range(n):
+        for f in range(F):
+            z[f] = min(max((X[r, f] - shift[f]) * scale[f], -limit), limit)
+        for a in range(0, axes, LANES):
+            h = splat(0.0)
+            for f in range(F):
+                h = multiply_add(splat(z[f]), load(projection, f * axes + a), h)
+            if squash:
+                h = _sigmoid(h)
+            store(out, r * axes + a, h)
+
+
+@kernel
+def soft_bins(H, n_grids, n_bins, grid_dim, indices, values):  # type: ignore[no-untyped-def]
+    """Losse: the 2^grid_dim cells around a point in every grid, and their interpolation weights.
+
+    ``H`` holds the squashed projections in [0, 1], one row per input. Cells of grid g are numbered
+    from g * (n_bins + 1)^grid_dim, row-major over its axes. The bin is clamped to n_bins - 1,
+    so a saturated input stays inside its own grid.
+    """
+    edges = n_bins + 1
+    cells = edges**grid_dim
+    corners = 1 << grid_dim
+    axes = n_grids * grid_dim
+    low = np.empty(axes, dtype=np.int32)
+    offset = np.empty(axes)
+    for r in range(H.shape[0]):
+        for a in range(axes):
+            position = H[r, a] * n_bins
+            low[a] = min(np.int32(position), np.int32(n_bins - 1))
+            offset[a] = position - low[a]
+        index, value = indices[r], values[r]
+        if grid_dim == 2:
+            for g in range(n_grids):
+                u, v = offset[2 * g], offset[2 * g + 1]
+                first = np.int32(g * cells + low[2 * g] * edges + low[2 * g + 1])
+                k = 4 * g
+                index[k] = first
+                index[k + 1] = first + 1
+                index[k + 2] = first + edges
+                index[k + 3] = first + edges + 1
+                value[k] = (1.0 - u) * (1.0 - v)
+                value[k + 1] = (1.0 - u) * v
+                value[k + 2] = u * (1.0 - v)
+                value[k + 3] = u * v
+        else:
+            for g in range(n_grids):
+                k = g * corners
+                index[k], value[k] = 0, 1.0
+                size = 1
+                for a in range(g * grid_dim, (g + 1) * grid_dim):
+                    for m in range(k + size - 1, k - 1, -1):
+                        first = index[m] * edges + low[a]
+                        weight = value[m]
+                        index[2 * m - k] = first
+                        value[2 * m - k] = weight * (1.0 - offset[a])
+                        index[2 * m - k + 1] = first + 1
+                        value[2 * m - k + 1] = weight * offset[a]
+                    size *= 2
+                for m in range(k, k + corners):
+                    index[m] += g * cells
+
+
+@kernel
+def hard_bins(H, n_grids, n_bins, grid_dim, indices):  # type: ignore[no-untyped-def]
+    """Tile coding: the one cell of every grid that holds the point."""
+    for r in range(H.shape[0]):
+        for g in range(n_grids):
+            cell = np.int64(g)
+            for a in range(g * grid_dim, (g + 1) * grid_dim):
+                cell = cell * n_bins + min(np.int64(H[r, a] * n_bins), n_bins - 1)
+            indices[r, g] = cell

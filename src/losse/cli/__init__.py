@@ -1,0 +1,60 @@
+"""The command line `losse`: finds the command, imports only that one, and runs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from typing import NamedTuple, NoReturn
+
+
+class Command(NamedTuple):
+    """One command: the module `losse.cli.<name>` with a function `main(arguments)`."""
+
+    summary: str
+    extra: str
+
+
+COMMANDS = {
+    "demo": Command("learn a drifting stream and draw who forgets", extra="cli"),
+    "bench": Command("measure speed and accuracy (in a source checkout)", extra="dev"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run `losse` with the given arguments (those of the process by default).
+
+    >>> main(["--help"])
+    usage: losse [--version] <command> [--help] [options]
+    ...
+    """
+    name, *rest = (sys.argv[1:] if arguments is None else list(arguments)) or ["--help"]
+    if name in ("-h", "--help"):
+        print(_usage())
+    elif name in ("-V", "--version"):
+        print(f"losse {metadata.version('losse')}")
+    elif name in COMMANDS:
+        _run(name, rest)
+    else:
+        fail(f"unknown command {name!r}; choose from: {', '.join(COMMANDS)}")
+
+
+def fail(message: str) -> NoReturn:
+    """Print one line on standard error and leave with exit code 2."""
+    print(f"losse: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _run(name: str, arguments: list[str]) -> None:
+    try:
+        import_module(f"{__name__}.{name}").main(arguments)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "losse", "benchmarks"):
+            raise
+        fail(f"{name} needs {package!r}: pip install 'losse[{COMMANDS[name].extra}]'")
+
+
+def _usage() -> str:
+    lines = ["usage: losse [--version] <command> [--help] [options]", "", "commands:"]
+    return "\n".join(lines + [f"  {name:<8}{c.summary}" for name, c in COMMANDS.items()])

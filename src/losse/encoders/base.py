@@ -1,0 +1,143 @@
+"""What all encoders share: the scikit-learn face, the scaling of inputs, the random projection."""
+
+from abc import abstractmethod
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from losse._kernels.encode import project
+from losse._kernels.simd import aligned, padded
+from losse.encoders.features import Array, Features
+
+LIMIT = 3.0
+"""Scaled inputs are clipped to [-3, 3] (appendix E)."""
+
+Scaling = str | tuple[Any, Any] | None
+
+
+class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the encoders: ``fit`` freezes the scaling and draws the projection.
+
+    Subclasses say what the projection looks like (`_draw`) and what becomes of it (`encode`).
+    """
+
+    scaling: Scaling
+    seed: int
+    n_features_in_: int
+    projection_: Array
+
+    def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
+        """Learn the scaling from ``X`` and draw the projection; both stay as they are from here."""
+        self._check_parameters()
+        X = validate_data(self, X, dtype=np.float64, order="C")
+        self._shift, self._scale, self._limit = _learn_scaling(self.scaling, X)
+        self.projection_ = self._draw(np.random.default_rng(self.seed), X.shape[1])
+        return self
+
+    def transform(self, X: npt.ArrayLike) -> Any:
+        """The features of ``X``, one row per input."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return self.encode(X).matrix()
+
+    @abstractmethod
+    def encode(self, X: Array) -> Features:
+        """The features of checked rows (float64, C order, finite, of the fitted width)."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of features, D in the paper."""
+
+    @property
+    @abstractmethod
+    def n_active(self) -> int:
+        """At most this many features of a row are not zero."""
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, n_features: int) -> Array: ...
+
+    def _check_parameters(self) -> None:
+        check_count("seed", self.seed, at_least=0)
+        if not (self.scaling is None or self.scaling == "standard" or _is_pair(self.scaling)):
+            raise ValueError(
+                f"scaling={self.scaling!r} is not known: use None (inputs within about [-3, 3]), "
+                '"standard" or a pair (low, high) of bounds.'
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.dimension
+
+    def _project(self, X: Array, *, squash: bool) -> Array:
+        """Scaled, clipped and projected rows, through a sigmoid if asked; rows padded to octets."""
+        projection = np.asarray(self.projection_, dtype=np.float64)
+        if len(projection) != self.n_features_in_:
+            raise ValueError(
+                f"projection_ has {len(projection)} rows, but the encoder was fitted on "
+                f"{self.n_features_in_} features; replace it by one of shape "
+                f"({self.n_features_in_}, ...)."
+            )
+        projection = projection.reshape(self.n_features_in_, -1)
+        axes = projection.shape[1]
+        P = aligned((self.n_features_in_, padded(axes)))
+        P[:, :axes] = projection
+        H = aligned((len(X), padded(axes)))
+        project(X, self._shift, self._scale, self._limit, P, squash, H)
+        return H
+
+
+def check_count(name: str, value: Any, at_least: int = 1) -> None:
+    """Raise unless ``value`` is a whole number of at least ``at_least``."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+        raise ValueError(f"{name}={value!r} must be an integer of at least {at_least}.")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a finite number above zero."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
+
+
+def truncated_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Standard normal values cut off at two standard deviations, by inversion.
+
+    >>> bool(np.abs(truncated_normal(np.random.default_rng(0), (1000,))).max() <= 2)
+    True
+    """
+    values: Array = ndtri(rng.uniform(ndtr(-2.0), ndtr(2.0), size=shape))
+    return values
+
+
+def _is_pair(scaling: Any) -> bool:
+    return isinstance(scaling, (tuple, list)) and len(scaling) == 2
+
+
+def _learn_scaling(scaling: Scaling, X: Array) -> tuple[Array, Array, float]:
+    """Shift, factor and limit such that clip((x - shift) * factor, -limit, limit) is within bounds."""
+    n_features = X.shape[1]
+    if scaling is None:
+        return np.zeros(n_features), np.ones(n_features), np.inf
+    if scaling == "standard":
+        spread = X.std(axis=0)
+        return X.mean(axis=0), 1.0 / np.where(spread > 0, spread, 1.0), LIMIT
+    try:
+        low, high = (
+            np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,))
+            for bound in scaling
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"scaling={scaling!r} does not fit {n_features} features: give two numbers, or two "
+            f"arrays of length {n_features}."
+        ) from error
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise ValueError(
+            f"scaling={scaling!r}: every low bound must be finite and below its high bound."
+        )
+    return (low + high) / 2, 2 * LIMIT / (high - low), LIMIT

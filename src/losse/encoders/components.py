@@ -1,0 +1,53 @@
+"""What the two dense encoders share: a number of random directions with offsets."""
+
+import numpy as np
+
+from losse.encoders.base import Encoder, Scaling, check_count, check_positive
+from losse.encoders.features import Array
+
+
+class ComponentEncoder(Encoder):
+    """``n_components`` Gaussian directions of variance scale^2 / n_features, with offsets."""
+
+    offset_: Array
+
+    def __init__(
+        self,
+        n_components: int = 120,
+        *,
+        scale: float = 1.0,
+        scaling: Scaling = "standard",
+        seed: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.scale = scale
+        self.scaling = scaling
+        self.seed = seed
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("n_components", self.n_components)
+        check_positive("scale", self.scale)
+
+    def _draw(self, rng: np.random.Generator, n_features: int) -> Array:
+        projection = rng.normal(size=(n_features, self.n_components))
+        self.offset_ = self._draw_offset(rng)
+        return self.scale * projection / np.sqrt(n_features)
+
+    def _draw_offset(self, rng: np.random.Generator) -> Array:
+        raise NotImplementedError
+
+    @property
+    def dimension(self) -> int:
+        """Number of features, D in the paper."""
+        return int(self.n_components)
+
+    @property
+    def n_active(self) -> int:
+        """All features of a row may be other than zero."""
+        return int(self.n_components)
+
+    def _shifted(self, X: Array) -> Array:
+        """P x + offset for every row."""
+        H = self._project(X, squash=False)[:, : self.n_components]
+        return np.asarray(H + self.offset_)

@@ -1,0 +1,59 @@
+"""What the two binning encoders share: squashed projections that fall into grids."""
+
+import numpy as np
+
+from losse.encoders.base import Encoder, Scaling, check_count, truncated_normal
+from losse.encoders.features import Array
+
+
+class GridEncoder(Encoder):
+    """``n_grids`` (kappa) grids of ``grid_dim`` (rho) axes with ``n_bins`` (lambda) bins each."""
+
+    def __init__(
+        self,
+        n_grids: int = 30,
+        n_bins: int = 10,
+        grid_dim: int = 2,
+        *,
+        scaling: Scaling = "standard",
+        seed: int = 0,
+    ) -> None:
+        self.n_grids = n_grids
+        self.n_bins = n_bins
+        self.grid_dim = grid_dim
+        self.scaling = scaling
+        self.seed = seed
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("n_grids", "n_bins", "grid_dim"):
+            check_count(name, getattr(self, name))
+        if self.dimension >= 2**31:
+            raise ValueError(
+                f"n_grids={self.n_grids}, n_bins={self.n_bins}, grid_dim={self.grid_dim} make "
+                f"{self.dimension:,} features, more than can be indexed: lower one of them."
+            )
+
+    def _draw(self, rng: np.random.Generator, n_features: int) -> Array:
+        shape = (n_features, self.n_grids, self.grid_dim)
+        return truncated_normal(rng, shape) / np.sqrt(n_features)
+
+    @property
+    def cells_per_grid(self) -> int:
+        """Features that one grid contributes."""
+        raise NotImplementedError
+
+    @property
+    def dimension(self) -> int:
+        """Number of features, D in the paper."""
+        return int(self.n_grids * self.cells_per_grid)
+
+    def _squashed(self, X: Array) -> Array:
+        """Position of each row on every axis, in [0, 1]."""
+        expected = (self.n_features_in_, self.n_grids, self.grid_dim)
+        if np.shape(self.projection_) != expected:
+            raise ValueError(
+                f"projection_ has shape {np.shape(self.projection_)}, expected {expected}: "
+                "(n_features, n_grids, grid_dim)."
+            )
+        return self._project(X, squash=True)
