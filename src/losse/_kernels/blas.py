@@ -1,15 +1,12 @@
-"""BLAS and LAPACK inside kernels, through the pointers that SciPy exports.
+"""Triangular solves inside a larger array, through the pointer that SciPy exports.
 
-The address is an argument, not a global: a kernel that closes over a pointer cannot be
-cached on disk. Fortran takes everything by reference, so one way of calling serves all.
-Unlike SciPy's own wrappers these accept a leading dimension, so that a factor can grow
-inside a larger array without being copied.
-
-All matrices here are row-major; a row-major matrix is its transpose in Fortran's eyes, hence
-the exchanged sides and triangles below.
+SciPy's own wrapper copies a matrix that is part of a larger one; a factor that grows row by row
+would be copied with every batch. The address is an argument, not a global, because a kernel
+that closes over a pointer cannot be cached on disk.
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -21,65 +18,51 @@ from losse._kernels.jit import kernel
 
 
 @functools.cache
-def address(name: str) -> int:
-    """Address of a double-precision routine, such as ``"dposv"`` or ``"dgemm"``."""
-    library = "cython_lapack" if name in {"dposv", "dpotrf", "dpotri", "dpotrs"} else "cython_blas"
-    return int(get_cython_function_address(f"scipy.linalg.{library}", name))
+def _trsm_address() -> int:
+    return int(get_cython_function_address("scipy.linalg.cython_blas", "dtrsm"))
 
 
 @intrinsic
 def _call(typingctx, routine, arguments):  # type: ignore[no-untyped-def]
-    """Call ``routine`` (an address) with a tuple of pointers."""
+    """Call the Fortran ``routine`` (an address) with a tuple of pointers."""
 
     def codegen(context, builder, signature, values):  # type: ignore[no-untyped-def]
         function, pointers = values
         pointer = ir.IntType(8).as_pointer()
-        count = signature.args[1].count
-        prototype = ir.FunctionType(ir.VoidType(), [pointer] * count)
+        prototype = ir.FunctionType(ir.VoidType(), [pointer] * signature.args[1].count)
         target = builder.inttoptr(function, prototype.as_pointer())
-        builder.call(
-            target, [builder.inttoptr(p, pointer) for p in cgutils.unpack_tuple(builder, pointers)]
-        )
+        unpacked = cgutils.unpack_tuple(builder, pointers)
+        builder.call(target, [builder.inttoptr(p, pointer) for p in unpacked])
         return context.get_dummy_value()
 
     return types.void(types.int64, arguments), codegen
 
 
-_UPPER = np.frombuffer(b"U", dtype=np.uint8)
-_LOWER = np.frombuffer(b"L", dtype=np.uint8)
-
-
 @kernel
-def _integer(value):  # type: ignore[no-untyped-def]
-    return np.array([value], dtype=np.int32)
-
-
-@kernel
-def _flag(letter):  # type: ignore[no-untyped-def]
-    return np.array([letter], dtype=np.uint8)
-
-
-@kernel
-def cholesky_solve(posv, matrix, rhs):  # type: ignore[no-untyped-def]
-    """Solve ``matrix @ x = rhs.T`` in place; both row-major, rhs one row per output.
-
-    Reads the lower triangle of ``matrix`` and overwrites it by its factor. Returns LAPACK's
-    info: 0, or the order of the first minor that is not positive definite.
-    """
-    uplo, n, nrhs = _flag(85), _integer(matrix.shape[0]), _integer(rhs.shape[0])
-    lda, ldb = _integer(matrix.strides[0] // 8), _integer(rhs.strides[0] // 8)
-    info = _integer(0)
+def _trsm(routine, L, X, transposed):  # type: ignore[no-untyped-def]
+    # A row-major matrix is its transpose in Fortran's eyes: L X = B there reads X^T L^T = B^T,
+    # with the upper triangular L^T on the right.
+    letters = np.array([82, 85, 84 if transposed else 78, 78], dtype=np.uint8)  # R U T|N N
+    sizes = np.array([X.shape[1], X.shape[0], L.strides[0] // 8, X.strides[0] // 8], dtype=np.int32)
+    one = np.ones(1)
+    flag, size = letters.ctypes.data, sizes.ctypes.data
     _call(
-        posv,
+        routine,
         (
-            uplo.ctypes.data,
-            n.ctypes.data,
-            nrhs.ctypes.data,
-            matrix.ctypes.data,
-            lda.ctypes.data,
-            rhs.ctypes.data,
-            ldb.ctypes.data,
-            info.ctypes.data,
+            flag, flag + 1, flag + 2, flag + 3, size, size + 4,
+            one.ctypes.data, L.ctypes.data, size + 8, X.ctypes.data, size + 12,
         ),
-    )
-    return info[0]
+    )  # fmt: skip
+    return letters[0] + sizes[0] + one[0]  # keeps the arrays alive until the call is over
+
+
+def solve_lower(L: Any, X: Any, *, transposed: bool = False) -> None:
+    """Solve L x = X (or L^T x = X) in place; both may be parts of larger row-major arrays.
+
+    >>> L, X = np.tril(np.ones((5, 5)))[:3, :3], np.array([[1.0], [2.0], [3.0]])
+    >>> solve_lower(L, X)
+    >>> X.ravel()
+    array([1., 1., 1.])
+    """
+    if len(X):
+        _trsm(_trsm_address(), L, X, transposed)

@@ -19,7 +19,7 @@ Only cells that no recent step touched need their full row. The recent steps are
 import numpy as np
 
 from losse._kernels.jit import kernel
-from losse._kernels.simd import LANES, add, load, multiply_add, splat, store
+from losse._kernels.simd import LANES, LINE, add, load, multiply_add, splat, store
 from losse._kernels.small_solve import factor_and_solve
 
 # Steps remembered. More saves full rows but lengthens the sums; 4 to 8 measured best at 30 grids.
@@ -28,44 +28,39 @@ RECENT = 6
 
 @kernel
 def rows_times(A, rows, count, W, out):  # type: ignore[no-untyped-def]
-    """out[k] = A[rows[k]] @ W for k < count; four rows by sixteen outputs at a time."""
-    D = A.shape[1]
+    """out[k] = A[rows[k]] @ W for k < count; four rows by two lines of outputs at a time."""
     S = W.shape[1]
+    lanes = LINE // W.itemsize
+    real = W.dtype.type
+    none = splat(real(0.0))
     last = count - 1
     for k in range(0, count, 4):
-        i0, i1 = rows[k], rows[min(k + 1, last)]
-        i2, i3 = rows[min(k + 2, last)], rows[min(k + 3, last)]
-        a0, a1, a2, a3 = A[i0], A[i1], A[i2], A[i3]
-        o0, o1 = k * S, min(k + 1, last) * S
-        o2, o3 = min(k + 2, last) * S, min(k + 3, last) * S
-        q = 0
-        while q + LANES < S:
-            s0, s1, s2, s3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-            t0, t1, t2, t3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-            for d in range(D):
-                w = load(W, d * S + q)
-                v = load(W, d * S + q + LANES)
-                x0, x1 = splat(a0[d]), splat(a1[d])
-                x2, x3 = splat(a2[d]), splat(a3[d])
-                s0, t0 = multiply_add(x0, w, s0), multiply_add(x0, v, t0)
-                s1, t1 = multiply_add(x1, w, s1), multiply_add(x1, v, t1)
-                s2, t2 = multiply_add(x2, w, s2), multiply_add(x2, v, t2)
-                s3, t3 = multiply_add(x3, w, s3), multiply_add(x3, v, t3)
-            store(out, o0 + q, s0)
-            store(out, o1 + q, s1)
-            store(out, o2 + q, s2)
-            store(out, o3 + q, s3)
-            store(out, o0 + q + LANES, t0)
-            store(out, o1 + q + LANES, t1)
-            store(out, o2 + q + LANES, t2)
-            store(out, o3 + q + LANES, t3)
-            q += 2 * LANES
-        if q < S:
-            s0, s1, s2, s3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-            for d in range(D):
-                w = load(W, d * S + q)
-                s0, s1 = multiply_add(splat(a0[d]), w, s0), multiply_add(splat(a1[d]), w, s1)
-                s2, s3 = multiply_add(splat(a2[d]), w, s2), multiply_add(splat(a3[d]), w, s3)
+        k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
+        a0, a1, a2, a3 = A[rows[k]], A[rows[k1]], A[rows[k2]], A[rows[k3]]
+        o0, o1, o2, o3 = k * S, k1 * S, k2 * S, k3 * S
+        for q in range(0, S, 2 * lanes):
+            s0, s1, s2, s3 = none, none, none, none
+            if q + lanes < S:
+                t0, t1, t2, t3 = none, none, none, none
+                for d in range(A.shape[1]):
+                    w, v = load(W, d * S + q), load(W, d * S + q + lanes)
+                    x0, x1 = splat(real(a0[d])), splat(real(a1[d]))
+                    x2, x3 = splat(real(a2[d])), splat(real(a3[d]))
+                    s0, t0 = multiply_add(x0, w, s0), multiply_add(x0, v, t0)
+                    s1, t1 = multiply_add(x1, w, s1), multiply_add(x1, v, t1)
+                    s2, t2 = multiply_add(x2, w, s2), multiply_add(x2, v, t2)
+                    s3, t3 = multiply_add(x3, w, s3), multiply_add(x3, v, t3)
+                store(out, o0 + q + lanes, t0)
+                store(out, o1 + q + lanes, t1)
+                store(out, o2 + q + lanes, t2)
+                store(out, o3 + q + lanes, t3)
+            else:
+                for d in range(A.shape[1]):
+                    w = load(W, d * S + q)
+                    x0, x1 = splat(real(a0[d])), splat(real(a1[d]))
+                    x2, x3 = splat(real(a2[d])), splat(real(a3[d]))
+                    s0, s1 = multiply_add(x0, w, s0), multiply_add(x1, w, s1)
+                    s2, s3 = multiply_add(x2, w, s2), multiply_add(x3, w, s3)
             store(out, o0 + q, s0)
             store(out, o1 + q, s1)
             store(out, o2 + q, s2)
@@ -82,21 +77,21 @@ def _subtract_step(row, cells, step, out, o):  # type: ignore[no-untyped-def]
         wide = q + LANES < S
         if wide:
             for k in range(0, K - 1, 2):
-                x, y = splat(row[cells[k]]), splat(row[cells[k + 1]])
+                x, y = splat(np.float64(row[cells[k]])), splat(np.float64(row[cells[k + 1]]))
                 a = multiply_add(x, load(step, k * S + q), a)
                 b = multiply_add(x, load(step, k * S + q + LANES), b)
                 c = multiply_add(y, load(step, (k + 1) * S + q), c)
                 d = multiply_add(y, load(step, (k + 1) * S + q + LANES), d)
             if K % 2 == 1:
-                b = multiply_add(splat(row[cells[K - 1]]), load(step, (K - 1) * S + q + LANES), b)
+                b = multiply_add(splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q + LANES), b)
             b = multiply_add(splat(-1.0), add(b, d), load(out, o + q + LANES))
             store(out, o + q + LANES, b)
         else:
             for k in range(0, K - 1, 2):
-                a = multiply_add(splat(row[cells[k]]), load(step, k * S + q), a)
-                c = multiply_add(splat(row[cells[k + 1]]), load(step, (k + 1) * S + q), c)
+                a = multiply_add(splat(np.float64(row[cells[k]])), load(step, k * S + q), a)
+                c = multiply_add(splat(np.float64(row[cells[k + 1]])), load(step, (k + 1) * S + q), c)
         if K % 2 == 1:
-            a = multiply_add(splat(row[cells[K - 1]]), load(step, (K - 1) * S + q), a)
+            a = multiply_add(splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q), a)
         store(out, o + q, multiply_add(splat(-1.0), add(a, c), load(out, o + q)))
 
 

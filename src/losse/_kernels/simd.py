@@ -1,104 +1,118 @@
-"""Eight doubles at a time: a vector type for the short loops that the compiler leaves scalar.
+"""A cache line at a time: a vector type for the short loops that the compiler leaves scalar.
 
-LLVM turns these operations into the widest instructions that the processor has. A short inner
-loop over outputs (S = 12, say) would otherwise spend more on its own set-up than on arithmetic.
-Arrays that are read this way should start on a cache line (`aligned`) and have rows of a
-multiple of `LANES` (`padded`): a load that straddles two lines costs twice.
+A line is 8 doubles or 16 floats; LLVM turns operations on it into the widest instructions that
+the processor has. A short inner loop over outputs (S = 12, say) would otherwise spend more on
+its own set-up than on arithmetic. Arrays read this way should start on a 64-byte boundary
+(`aligned`) and have rows that fill whole lines (`padded`): a load that straddles two costs twice.
 """
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models, register_default
 from numba.extending import intrinsic
 
-LANES = 8
-_DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
-_INTEGERS = ir.VectorType(ir.IntType(64), LANES)
+LINE = 64
+"""Bytes in a cache line."""
+LANES = LINE // 8
+"""Doubles in a line."""
 
 
-def padded(length: int) -> int:
-    """The next multiple of eight."""
-    return -(-length // LANES) * LANES
+def padded(length: int, dtype: npt.DTypeLike = np.float64) -> int:
+    """The length rounded up to whole lines.
+
+    >>> padded(12), padded(12, "float32")
+    (16, 16)
+    """
+    lanes = LINE // np.dtype(dtype).itemsize
+    return -(-length // lanes) * lanes
 
 
-def aligned(shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
     """Zeros that start on a 64-byte boundary."""
+    dtype = np.dtype(dtype)
     size = int(np.prod(shape))
-    raw = np.zeros(size + LANES)
-    first = (-raw.ctypes.data // raw.itemsize) % LANES
+    raw = np.zeros(size + LINE // dtype.itemsize, dtype)
+    first = -raw.ctypes.data % LINE // dtype.itemsize
     return raw[first : first + size].reshape(shape)
 
 
-class OctetType(types.Type):
-    """The Numba type of eight doubles."""
+class LineType(types.Type):
+    """The Numba type of a line of floats or doubles."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Octet")
-
-
-octet = OctetType()
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Line({dtype})")
 
 
-@register_default(OctetType)
-class _OctetModel(models.PrimitiveModel):
+def _vector(dtype: Any) -> Any:
+    element = ir.DoubleType() if dtype == types.float64 else ir.FloatType()
+    return ir.VectorType(element, LINE * 8 // dtype.bitwidth)
+
+
+@register_default(LineType)
+class _LineModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):  # type: ignore[no-untyped-def]
-        super().__init__(dmm, fe_type, _DOUBLES)
+        super().__init__(dmm, fe_type, _vector(fe_type.dtype))
 
 
-def _splat(builder, scalar):  # type: ignore[no-untyped-def]
-    undefined = ir.Constant(_DOUBLES, ir.Undefined)
-    vector = builder.insert_element(undefined, scalar, ir.IntType(32)(0))
-    lanes = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(vector, undefined, lanes)
+def _broadcast(builder, vector, scalar):  # type: ignore[no-untyped-def]
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, scalar, ir.IntType(32)(0))
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, lanes)
 
 
 def _pointer(context, builder, array_type, array, offset):  # type: ignore[no-untyped-def]
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [offset]), _DOUBLES.as_pointer())
+    return builder.bitcast(
+        builder.gep(data, [offset]), _vector(array_type.dtype).as_pointer()
+    )
 
 
 def _llvm(builder, name, args):  # type: ignore[no-untyped-def]
-    prototype = ir.FunctionType(_DOUBLES, [_DOUBLES] * len(args))
-    name = f"llvm.{name}.v{LANES}f64"
-    function = cgutils.get_or_insert_function(builder.module, prototype, name)
+    vector = args[0].type
+    suffix = f"v{vector.count}f{64 if vector.element == ir.DoubleType() else 32}"
+    prototype = ir.FunctionType(vector, [vector] * len(args))
+    function = cgutils.get_or_insert_function(builder.module, prototype, f"llvm.{name}.{suffix}")
     return builder.call(function, args)
 
 
 @intrinsic
 def splat(typingctx, scalar):  # type: ignore[no-untyped-def]
-    """The same number eight times."""
+    """The same number in every lane."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return _splat(builder, args[0])
+        return _broadcast(builder, _vector(signature.args[0]), args[0])
 
-    return octet(types.float64), codegen
+    return LineType(scalar)(scalar), codegen
 
 
 @intrinsic
 def load(typingctx, array, offset):  # type: ignore[no-untyped-def]
-    """Eight consecutive doubles of a contiguous array, from a flat element offset."""
+    """A line of a contiguous array, from a flat element offset."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        return builder.load(pointer, align=8)
+        return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
-    return octet(array, types.int64), codegen
+    return LineType(array.dtype)(array, types.int64), codegen
 
 
 @intrinsic
 def store(typingctx, array, offset, value):  # type: ignore[no-untyped-def]
-    """Write eight consecutive doubles."""
+    """Write a line."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         pointer = _pointer(context, builder, signature.args[0], args[0], args[1])
-        builder.store(args[2], pointer, align=8)
+        builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
-    return types.void(array, types.int64, octet), codegen
+    return types.void(array, types.int64, value), codegen
 
 
 @intrinsic
@@ -108,7 +122,7 @@ def multiply_add(typingctx, left, right, total):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return _llvm(builder, "fma", args)
 
-    return octet(octet, octet, octet), codegen
+    return left(left, left, left), codegen
 
 
 @intrinsic
@@ -118,7 +132,7 @@ def add(typingctx, left, right):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.fadd(*args)
 
-    return octet(octet, octet), codegen
+    return left(left, left), codegen
 
 
 @intrinsic
@@ -128,40 +142,42 @@ def divide(typingctx, left, right):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return builder.fdiv(*args)
 
-    return octet(octet, octet), codegen
+    return left(left, left), codegen
 
 
 @intrinsic
-def clamp(typingctx, vector, limit):  # type: ignore[no-untyped-def]
+def clamp(typingctx, line, limit):  # type: ignore[no-untyped-def]
     """Each lane held within [-limit, limit]."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        vector, limit = args
-        high, low = _splat(builder, limit), _splat(builder, builder.fneg(limit))
-        vector = builder.select(builder.fcmp_ordered("<", vector, high), vector, high)
-        return builder.select(builder.fcmp_ordered(">", vector, low), vector, low)
+        line, limit = args
+        high = _broadcast(builder, line.type, limit)
+        low = builder.fneg(high)
+        line = builder.select(builder.fcmp_ordered("<", line, high), line, high)
+        return builder.select(builder.fcmp_ordered(">", line, low), line, low)
 
-    return octet(octet, types.float64), codegen
+    return line(line, line.dtype), codegen
 
 
 @intrinsic
-def floor(typingctx, vector):  # type: ignore[no-untyped-def]
+def floor(typingctx, line):  # type: ignore[no-untyped-def]
     """Each lane rounded down."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return _llvm(builder, "floor", args)
 
-    return octet(octet), codegen
+    return line(line), codegen
 
 
 @intrinsic
 def power_of_two(typingctx, exponent):  # type: ignore[no-untyped-def]
-    """2 ** exponent for whole exponents in the range of normal doubles, by setting its bits."""
+    """2 ** exponent for doubles with whole exponents in the normal range, by setting the bits."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        whole = builder.fptosi(args[0], _INTEGERS)
-        biased = builder.add(whole, ir.Constant(_INTEGERS, [1023] * LANES))
-        bits = builder.shl(biased, ir.Constant(_INTEGERS, [52] * LANES))
-        return builder.bitcast(bits, _DOUBLES)
+        integers = ir.VectorType(ir.IntType(64), LANES)
+        whole = builder.fptosi(args[0], integers)
+        biased = builder.add(whole, ir.Constant(integers, [1023] * LANES))
+        bits = builder.shl(biased, ir.Constant(integers, [52] * LANES))
+        return builder.bitcast(bits, args[0].type)
 
-    return octet(octet), codegen
+    return exponent(exponent), codegen

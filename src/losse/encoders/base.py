@@ -1,7 +1,6 @@
 """What all encoders share: the scikit-learn face, the scaling of inputs, the random projection."""
 
 from abc import abstractmethod
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from losse._kernels.encode import project
 from losse._kernels.simd import aligned, padded
+from losse.checks import check_count, check_weights
 from losse.encoders.features import Array, Features
 
 LIMIT = 3.0
@@ -31,11 +31,14 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_features_in_: int
     projection_: Array
 
-    def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
+    def fit(
+        self, X: npt.ArrayLike, y: Any = None, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Learn the scaling from ``X`` and draw the projection; both stay as they are from here."""
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64, order="C")
-        self._shift, self._scale, self._limit = _learn_scaling(self.scaling, X)
+        weights = check_weights(sample_weight, len(X))
+        self._shift, self._scale, self._limit = _learn_scaling(self.scaling, X, weights)
         self.projection_ = self._draw(np.random.default_rng(self.seed), X.shape[1])
         return self
 
@@ -92,18 +95,6 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return H
 
 
-def check_count(name: str, value: Any, at_least: int = 1) -> None:
-    """Raise unless ``value`` is a whole number of at least ``at_least``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name}={value!r} must be an integer of at least {at_least}.")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise unless ``value`` is a finite number above zero."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < np.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
-
-
 def truncated_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Standard normal values cut off at two standard deviations, by inversion.
 
@@ -118,14 +109,16 @@ def _is_pair(scaling: Any) -> bool:
     return isinstance(scaling, (tuple, list)) and len(scaling) == 2
 
 
-def _learn_scaling(scaling: Scaling, X: Array) -> tuple[Array, Array, float]:
+def _learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, Array, float]:
     """Shift, factor and limit such that clip((x - shift) * factor, -limit, limit) is within bounds."""
     n_features = X.shape[1]
     if scaling is None:
         return np.zeros(n_features), np.ones(n_features), np.inf
     if scaling == "standard":
-        spread = X.std(axis=0)
-        return X.mean(axis=0), 1.0 / np.where(spread > 0, spread, 1.0), LIMIT
+        mean = np.average(X, axis=0, weights=weights)
+        spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
+        constant = spread <= 1e-12 * np.abs(X).max(axis=0)  # rounding is no spread
+        return mean, 1.0 / np.where(constant, 1.0, spread), LIMIT
     try:
         low, high = (
             np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,))

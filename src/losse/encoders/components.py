@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from losse.encoders.base import Encoder, Scaling, check_count, check_positive
+from losse.checks import check_count, check_positive
+from losse.encoders.base import Encoder, Scaling
 from losse.encoders.features import Array
 
 

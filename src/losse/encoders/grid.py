@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from losse.encoders.base import Encoder, Scaling, check_count, truncated_normal
+from losse.checks import check_count
+from losse.encoders.base import Encoder, Scaling, truncated_normal
 from losse.encoders.features import Array
 
 

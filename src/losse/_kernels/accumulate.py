@@ -1,0 +1,79 @@
+"""How the memories grow: A += sum of w phi phi^T and B += sum of w phi y^T (Algorithm 1)."""
+
+import numpy as np
+
+from losse._kernels.jit import kernel
+
+
+@kernel
+def add_targets(B, indices, values, weights, Y):  # type: ignore[no-untyped-def]
+    """B += sum_r w_r phi_r y_r^T."""
+    for r in range(indices.shape[0]):
+        for k in range(indices.shape[1]):
+            i = indices[r, k]
+            x = weights[r] * values[r, k]
+            for j in range(B.shape[1]):
+                B[i, j] += x * Y[r, j]
+
+
+@kernel
+def add_square(A, indices, values, weights):  # type: ignore[no-untyped-def]
+    """A += sum_r w_r phi_r phi_r^T for a full square A."""
+    K = indices.shape[1]
+    for r in range(indices.shape[0]):
+        cells, phi = indices[r], values[r]
+        for k in range(K):
+            row = A[cells[k]]
+            x = weights[r] * phi[k]
+            for m in range(K):
+                row[cells[m]] += x * phi[m]
+
+
+@kernel
+def _add_four(row, c0, c1, c2, c3, x, v0, v1, v2, v3):  # type: ignore[no-untyped-def]
+    row[c0] += x * v0
+    row[c1] += x * v1
+    row[c2] += x * v2
+    row[c3] += x * v3
+
+
+@kernel
+def add_packed(A, size, indices, values, weights):  # type: ignore[no-untyped-def]
+    """A += sum_r w_r phi_r phi_r^T for the packed lower triangle of grid-pair blocks.
+
+    ``A`` is (pairs, size, size); the block of grids g >= h is number g (g + 1) / 2 + h. Every
+    row has the same number of active cells in each grid. Pairs are the outer loop, so that a
+    block stays in cache while the whole batch enters it.
+    """
+    n, K = indices.shape
+    n_grids = 1
+    while n_grids * (n_grids + 1) // 2 < A.shape[0]:
+        n_grids += 1
+    active = K // n_grids
+    # By grid, with cells numbered inside it; unsigned, so that no index is checked for its sign.
+    cells = np.empty((n_grids, n, active), dtype=np.uint32)
+    phi = np.empty((n_grids, n, active))
+    for r in range(n):
+        for k in range(K):
+            cells[k // active, r, k % active] = indices[r, k] % size
+            phi[k // active, r, k % active] = values[r, k]
+    for g in range(n_grids):
+        for h in range(g + 1):
+            block = A[g * (g + 1) // 2 + h]
+            rows, row_phi, columns, column_phi = cells[g], phi[g], cells[h], phi[h]
+            if active == 4:
+                for r in range(n):
+                    c0, c1, c2, c3 = columns[r, 0], columns[r, 1], columns[r, 2], columns[r, 3]
+                    v0, v1 = column_phi[r, 0], column_phi[r, 1]
+                    v2, v3 = column_phi[r, 2], column_phi[r, 3]
+                    w = weights[r]
+                    for k in range(4):
+                        x = w * row_phi[r, k]
+                        _add_four(block[rows[r, k]], c0, c1, c2, c3, x, v0, v1, v2, v3)
+            else:
+                for r in range(n):
+                    for k in range(active):
+                        row = block[rows[r, k]]
+                        x = weights[r] * row_phi[r, k]
+                        for m in range(active):
+                            row[columns[r, m]] += x * column_phi[r, m]

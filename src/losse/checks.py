@@ -1,0 +1,113 @@
+"""What may enter a model: every argument is checked before any state changes."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array, validate_data
+
+Array = npt.NDArray[np.float64]
+
+
+def check_count(name: str, value: Any, at_least: int = 1) -> None:
+    """Raise unless ``value`` is a whole number of at least ``at_least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} must be an integer of at least {at_least}.")
+    if value < at_least:
+        raise ValueError(f"{name}={value!r} must be an integer of at least {at_least}.")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} must be a finite number greater than 0.")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
+
+
+def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """``X`` as finite float64 rows in C order.
+
+    An array that is so already takes a short cut past scikit-learn's general checks, which
+    would cost more than learning the row does.
+    """
+    plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2
+    if (
+        plain
+        and not reset
+        and len(X)
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+    ):
+        checked = np.ascontiguousarray(X)
+    else:
+        checked = validate_data(
+            estimator, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False
+        )
+    _require_finite("X", checked)
+    return checked
+
+
+def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
+    """``Y`` as finite float64 targets, one row per input and of the model's width if it has one."""
+    if Y is None:
+        raise ValueError("y=None: this estimator requires y to be passed, but the target y is None.")
+    targets = Y
+    if not (type(Y) is np.ndarray and Y.dtype == np.float64 and Y.ndim in (1, 2) and Y.size):
+        targets = check_array(
+            Y, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False,
+            input_name="y",
+        )  # fmt: skip
+    if targets.ndim not in (1, 2):
+        raise ValueError(
+            f"y has {targets.ndim} dimensions; give one target per row, or one row of targets."
+        )
+    if len(targets) != n_rows:
+        raise ValueError(
+            f"X has {n_rows} rows but y has {len(targets)}: inconsistent numbers of samples. "
+            "For one row with several targets pass y[None, :]."
+        )
+    width = 1 if targets.ndim == 1 else targets.shape[1]
+    if n_outputs is not None and width != n_outputs:
+        raise ValueError(
+            f"y has {width} outputs, but the model was started with {n_outputs}; "
+            "use a new model for other targets."
+        )
+    _require_finite("y", targets)
+    return np.asarray(targets)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> Array:
+    """``sample_weight`` as non-negative numbers, one per row; None is one for each."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = check_array(
+        sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False,
+        input_name="sample_weight",
+    )  # fmt: skip
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, expected ({n_rows},): one number per row."
+        )
+    _require_finite("sample_weight", weights)
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight has a negative entry, {weights.min()}; weights are 0 or more."
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: leave such rows out.")
+    return np.asarray(weights)
+
+
+def _require_finite(name: str, values: Array) -> None:
+    if np.isfinite(values).all():
+        return
+    place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    what = "NaN" if np.isnan(values[place]) else "inf"
+    raise ValueError(
+        f"{name} contains {what} at {place}: NaN and infinity cannot be learned from; "
+        "remove or replace such rows."
+    )

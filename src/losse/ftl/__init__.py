@@ -1,0 +1,5 @@
+"""Follow-the-leader regression: the memories A and B, the solvers, and `FTLRegressor`."""
+
+from losse.ftl.regressor import FTLRegressor
+
+__all__ = ["FTLRegressor"]

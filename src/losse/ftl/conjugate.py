@@ -1,0 +1,88 @@
+r"""The leader of a model too large to invert: conjugate gradients, continued from batch to batch.
+
+Solves :math:`(A + \lambda I) W = B` for all outputs at once. The residual B - (A + lambda I) W is
+kept from one batch to the next, so a warm start costs no product with A. Each grid's own block of A
+is the preconditioner.
+"""
+
+import numpy as np
+
+from losse._kernels.accumulate import add_targets
+from losse._kernels.simd import aligned
+from losse.encoders import Features, SparseFeatures
+from losse.encoders.features import Array
+from losse.ftl.memory import Memory
+
+TOLERANCE = 1e-3
+"""Stop once this share of the objective was all that the last iterations could gain."""
+REFRESH = 1.1
+"""Growth of total after which the preconditioner is made anew."""
+
+
+class ConjugateGradients:
+    """Weights near the leader, for memories of any size."""
+
+    def __init__(self, memory: Memory, ridge: float, W: Array, iterations: int | None) -> None:
+        self.memory = memory
+        self.ridge = ridge
+        self.iterations = iterations
+        self.weights = W
+        self._lambda = ridge * memory.total
+        self._residual = memory.B - memory.times(W) - self._lambda * W
+        self._precondition_at = 0.0
+
+    def learn(self, features: Features, Y: Array, weights: Array) -> None:
+        """Follow a batch that is already in the memories."""
+        error = aligned(Y.shape)
+        features.times(self.weights, error)
+        np.subtract(Y, error, out=error)
+        if isinstance(features, SparseFeatures):
+            add_targets(self._residual, features.indices, features.values, weights, error)
+        else:
+            self._residual += (features.values * weights[:, None]).T @ error
+        before, self._lambda = self._lambda, self.ridge * self.memory.total
+        self._residual -= (self._lambda - before) * self.weights
+        self.solve()
+
+    def solve(self) -> None:
+        """Iterate until the gain is small, or the number of iterations is used up."""
+        if self.memory.total > REFRESH * self._precondition_at:
+            self._refresh()
+        W, R = self.weights, self._residual
+        Z = self._precondition(R)
+        direction = Z.copy()
+        rz = (R * Z).sum(axis=0)
+        gains: list[float] = []
+        # The last four gains: single ones may be small by chance.
+        while len(gains) < 4 or sum(gains[-4:]) > TOLERANCE * self.objective():
+            if len(gains) == self.iterations or not rz.any():
+                break
+            image = self.memory.times(direction) + self._lambda * direction
+            curvature = (direction * image).sum(axis=0)
+            step = rz / np.where(curvature > 0, curvature, 1.0)
+            W += step * direction
+            R -= step * image
+            gains.append(float((step * rz).sum()))
+            Z = self._precondition(R)
+            before, rz = rz, (R * Z).sum(axis=0)
+            direction *= rz / np.where(before > 0, before, 1.0)
+            direction += Z
+
+    def objective(self) -> float:
+        """sum w ||y - W^T phi||^2 + lambda ||W||^2 at the present weights."""
+        W = self.weights
+        fitted = (W * (self.memory.B + self._residual)).sum()
+        return float(self.memory.squares.sum() - fitted)
+
+    def _refresh(self) -> None:
+        self._precondition_at = self.memory.total
+        blocks = self.memory.diagonal_blocks()
+        blocks += self._lambda * np.eye(blocks.shape[1])
+        self._inverse_blocks = np.linalg.inv(blocks)
+
+    def _precondition(self, R: Array) -> Array:
+        count, size, _ = self._inverse_blocks.shape
+        filled = np.zeros((count * size, R.shape[1]))
+        filled[: len(R)] = R
+        Z = self._inverse_blocks @ filled.reshape(count, size, -1)
+        return np.asarray(Z.reshape(count * size, -1)[: len(R)])

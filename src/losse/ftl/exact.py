@@ -1,0 +1,77 @@
+"""Following the leader itself: the best fit of all data so far, after every batch.
+
+Three methods share the work. While samples are fewer than features, the leader comes from a
+system with one unknown per sample (`sample_space`). Later, models of moderate size keep
+an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
+"""
+
+import numpy as np
+
+from losse.encoders import Features
+from losse.encoders.features import Array
+from losse.ftl.conjugate import ConjugateGradients
+from losse.ftl.memory import SQUARE_LIMIT, Memory
+from losse.ftl.sample_space import SampleSpace
+from losse.ftl.solver import Solver
+from losse.ftl.tracked_inverse import TrackedInverse
+
+SAMPLE_LIMIT = 5000
+"""Samples up to which a system in sample space is solved, if features are more."""
+
+
+class ExactSolver(Solver):
+    """Within one percent of the smallest possible objective after every batch.
+
+    ``iterations`` limits the conjugate gradients per batch in large models; None iterates until
+    that percent is reached.
+    """
+
+    def __init__(self, memory: Memory, ridge: float, iterations: int | None = None) -> None:
+        super().__init__(memory, ridge)
+        self._iterations = iterations
+        limit = min(memory.dimension, SAMPLE_LIMIT)
+        self._samples: SampleSpace | None = SampleSpace(limit, memory.B.shape[1])
+        self._follower: TrackedInverse | ConjugateGradients | None = None
+
+    def learn(self, features: Features, Y: Array, weights: Array) -> None:
+        """Take a batch into the memories and follow the leader."""
+        memory = self.memory
+        memory.add_targets(features, Y, weights)
+        if self._samples is not None:
+            if self._samples.size + len(features) <= self._samples.limit:
+                self._samples.add(features, Y, weights, self.ridge * memory.total)
+                self.weights[:] = self._samples.leader()
+                return
+            self.settle()
+        memory.add_products(features, weights)
+        if self._follower is None:
+            self._follower = self._new_follower()
+        else:
+            self._follower.learn(features, Y, weights)
+        self.weights[:] = self._follower_weights()
+
+    def refresh(self) -> None:
+        """The next batch starts from the memories alone."""
+        self._follower = None
+
+    def settle(self) -> None:
+        """Bring A up to date with the samples that were kept aside, and let go of them."""
+        if self._samples is not None and self._samples.size:
+            features = self._samples.features
+            self.memory.add_products(features, np.ones(len(features)))
+        self._samples = None
+
+    def _new_follower(self) -> TrackedInverse | ConjugateGradients:
+        if self.memory.dimension <= SQUARE_LIMIT:
+            return TrackedInverse(self.memory, self.ridge)
+        follower = ConjugateGradients(
+            self.memory, self.ridge, self.weights.copy(), self._iterations
+        )
+        follower.solve()
+        return follower
+
+    def _follower_weights(self) -> Array:
+        if isinstance(self._follower, TrackedInverse):
+            return self._follower.leader()
+        assert self._follower is not None
+        return self._follower.weights

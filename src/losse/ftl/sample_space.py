@@ -1,0 +1,100 @@
+r"""The leader while samples are few: a linear system with one unknown per sample.
+
+With fewer samples than features, :math:`W = \Phi^T (\Phi \Phi^T + \lambda I)^{-1} Y` is cheaper
+than the normal equations, and A need not exist yet. The Cholesky factor grows with every batch.
+
+Its lambda is fixed when it is made, while the true one, ridge * total, moves on. A ridge that is
+off by a factor r raises the objective by at most (r - 1)^2 / (4 r) of its minimum: in an
+eigendirection of A with eigenvalue mu the excess is mu (lambda' - lambda)^2 / ((mu + lambda')^2
+lambda) of the minimum, largest at mu = lambda'. With r within `DRIFT` that is half a percent;
+then the factor is made anew.
+"""
+
+import numpy as np
+
+from losse._kernels.accumulate import add_targets
+from losse._kernels.blas import solve_lower
+from losse._kernels.simd import aligned
+from losse.encoders import DenseFeatures, Features, SparseFeatures
+from losse.encoders.features import Array
+
+DRIFT = 1.15
+
+
+class SampleSpace:
+    """Up to ``limit`` samples, and the weights that fit them best."""
+
+    def __init__(self, limit: int, n_outputs: int) -> None:
+        self.limit = limit
+        self.size = 0
+        # Reserved at full size; the system provides pages only as they are written.
+        self._gram = np.empty((limit, limit))
+        self._factor = np.empty((limit, limit))
+        self._half = np.empty((limit, n_outputs))  # L^-1 Y
+        self._targets = np.empty((limit, n_outputs))
+        self._indices: np.ndarray[tuple[int, int], np.dtype[np.int32]] | None = None
+        self._values = np.empty((0, 0))
+        self._dimension = 0
+        self._ridge = np.inf
+
+    @property
+    def features(self) -> Features:
+        """All samples' features, each times the root of its weight."""
+        values = self._values[: self.size]
+        if self._indices is None:
+            return DenseFeatures(values)
+        return SparseFeatures(self._indices[: self.size], values, self._dimension)
+
+    def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> None:
+        """Take a batch in; ``ridge`` is lambda after it."""
+        root = np.sqrt(weights)
+        n, m = self.size, self.size + len(features)
+        features = features.scaled(root)
+        self._store(features, slice(n, m))
+        self._targets[n:m] = Y * root[:, None]
+        self.size = m
+        self._gram[:m, n:m] = self.features.gram(features)  # type: ignore[arg-type]
+        self._gram[n:m, :n] = self._gram[:n, n:m].T
+        if n > 0 and 1 / DRIFT <= ridge / self._ridge <= DRIFT:
+            self._extend(n, m)
+        else:
+            self._ridge = ridge * DRIFT
+            self._extend(0, m)
+
+    def leader(self) -> Array:
+        """The weights that fit the samples best, (D, S)."""
+        n = self.size
+        dual = self._half[:n].copy()
+        solve_lower(self._factor[:n, :n], dual, transposed=True)
+        features = self.features
+        W = aligned((features.dimension, dual.shape[1]))
+        if isinstance(features, SparseFeatures):
+            add_targets(W, features.indices, features.values, np.ones(n), dual)
+        else:
+            np.matmul(features.values.T, dual, out=W)
+        return W
+
+    def _store(self, features: Features, rows: slice) -> None:
+        if len(self._values) == 0:
+            self._dimension = features.dimension
+            self._values = np.empty((self.limit, features.values.shape[1]))
+            if isinstance(features, SparseFeatures):
+                shape = (self.limit, features.indices.shape[1])
+                self._indices = np.empty(shape, dtype=np.int32)
+        self._values[rows] = features.values
+        if isinstance(features, SparseFeatures):
+            assert self._indices is not None
+            self._indices[rows] = features.indices
+
+    def _extend(self, n: int, m: int) -> None:
+        """Make the factor's rows n to m, given those before."""
+        L = self._factor
+        cross = self._gram[:n, n:m].copy()
+        solve_lower(L[:n, :n], cross)
+        L[n:m, :n] = cross.T
+        rest = self._gram[n:m, n:m] - cross.T @ cross
+        np.einsum("ii->i", rest)[:] += self._ridge
+        L[n:m, n:m] = np.linalg.cholesky(rest)
+        half = self._targets[n:m] - cross.T @ self._half[:n]
+        solve_lower(L[n:m, n:m], half)
+        self._half[n:m] = half

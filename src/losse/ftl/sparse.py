@@ -1,0 +1,65 @@
+"""Algorithm 2 of the paper: solve for the active weights only, row after row."""
+
+import numpy as np
+
+from losse._kernels.block_update import RECENT, update_rows
+from losse._kernels.simd import aligned, padded
+from losse.encoders import Features, SparseFeatures
+from losse.encoders.features import Array
+from losse.ftl.memory import Memory, PackedMemory, SquareMemory
+from losse.ftl.solver import Solver, ridge_solve
+
+
+class SparseSolver(Solver):
+    """Block-wise update: W_s = (A_ss + lambda I)^-1 (B_s - A_ss' W_s') for each sample's cells s.
+
+    Costs the same for every sample, however many came before. It approaches the leader rather
+    than reaching it, since the other weights wait until their own cells are visited.
+    """
+
+    def __init__(self, memory: Memory, ridge: float, n_active: int) -> None:
+        super().__init__(memory, ridge)
+        D, S = self.weights.shape
+        self._clock = 0
+        self._last_active = np.empty(D, dtype=np.int64)
+        self.refresh()
+        if not isinstance(memory, SquareMemory):
+            return
+        self._recent_cells = np.zeros((RECENT, n_active), dtype=np.int32)
+        self._recent_steps = aligned((RECENT, n_active, S))
+        self._recent_ridge = np.zeros(RECENT)
+        self._system = aligned((n_active, padded(n_active) + S))
+        self._scratch = aligned((3, n_active, S))
+
+    def learn(self, features: Features, Y: Array, weights: Array) -> None:
+        """Take the rows of a batch in, one after the other."""
+        assert isinstance(features, SparseFeatures)
+        if isinstance(self.memory, SquareMemory):
+            self._learn_square(features, Y, weights)
+        else:
+            for r in range(len(features)):
+                self._learn_row(features[r : r + 1], Y[r : r + 1], weights[r : r + 1])
+
+    def refresh(self) -> None:
+        """No step is recent any more."""
+        self._last_active[:] = self._clock - RECENT - 1
+
+    def _learn_square(self, features: SparseFeatures, Y: Array, weights: Array) -> None:
+        memory = self.memory
+        memory.total = update_rows(
+            memory.A, memory.B, self.weights, features.indices, features.values, Y, weights,
+            memory.total, self.ridge, self._clock, self._last_active, self._recent_cells,
+            self._recent_steps, self._recent_ridge, self._system, self._scratch,
+        )  # fmt: skip
+        memory.squares += weights @ (Y * Y)
+        self._clock += len(features)
+
+    def _learn_row(self, row: SparseFeatures, y: Array, weight: Array) -> None:
+        """The update of one sample as the paper writes it, on a packed A."""
+        assert isinstance(self.memory, PackedMemory)
+        memory, cells = self.memory, row.indices[0]
+        memory.add(row, y, weight)
+        ridge = self.ridge * memory.total
+        residual = memory.B[cells] - memory.rows_times(cells, self.weights)
+        right = residual - ridge * self.weights[cells]
+        self.weights[cells] += ridge_solve(memory.block(cells), ridge, right)
