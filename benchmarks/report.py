@@ -8,15 +8,15 @@ from typing import Any
 
 from benchmarks.timing import Timings
 
-HEADER = ("measure", "ours", "compared with", "ratio", "ratio of totals", "target", "met")
+HEADER = ("measure", "ours", "compared with", "ratio", "ratio of CPU totals", "target", "met")
 
 
 @dataclass
 class Measure:
     """One line of the table.
 
-    ``ratio`` is the figure that ``target`` is about; ``total_ratio``, where there is one, has to
-    meet it too.  ``target`` reads ">= 3" or "<= 1.01", and is empty where nothing is promised.
+    ``ratio`` is the figure that ``target`` is about, for speed that of the median wall times;
+    ``total_ratio``, of all processor time, has to meet it too.  ``target`` reads ">= 3" or "<= 1.01", and is empty where nothing is promised.
     """
 
     name: str

@@ -23,7 +23,6 @@ which is what ``start`` stores.  In both, the cell of grid ``g`` with edge numbe
 
 from __future__ import annotations
 
-import itertools
 from functools import partial
 from typing import NamedTuple
 
@@ -84,14 +83,18 @@ def encode(shape: Shape, projection: jax.Array, x: jax.Array) -> tuple[jax.Array
     position = position.reshape(-1, shape.grid_dim, shape.n_grids)
     below = jnp.minimum(jnp.floor(position), shape.n_bins - 1)
     share = position - below
+    edge = below.astype(jnp.int32)
+    neighbours = jnp.stack([edge, edge + 1], axis=-1)  # (n, axis, grid, 2)
+    factors = jnp.stack([1 - share, share], axis=-1)
 
-    corners = np.array(list(itertools.product((0, 1), repeat=shape.grid_dim)))  # (2^rho, rho)
-    strides = edges ** np.arange(shape.grid_dim - 1, -1, -1)
-    first = jnp.einsum("nag,a->ng", below.astype(jnp.int32), strides)
-    first = first + edges**shape.grid_dim * jnp.arange(shape.n_grids)
-    cells = first[:, :, None] + corners @ strides
-    factors = jnp.where(corners.T[:, None, :] == 1, share[..., None], 1 - share[..., None])
-    return cells.reshape(len(x), -1), factors.prod(axis=1).reshape(len(x), -1)
+    # Row-major outer product over the axes: one dimension of length 2 for each.
+    cells = jnp.arange(shape.n_grids)
+    values = jnp.ones((), factors.dtype)
+    for axis in range(shape.grid_dim):
+        inner = (slice(None), axis, slice(None), *axis * (None,))
+        cells = edges * cells[..., None] + neighbours[inner]
+        values = values[..., None] * factors[inner]
+    return cells.reshape(len(x), -1), values.reshape(len(x), -1)
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
@@ -135,7 +138,6 @@ class Yardstick:
         dtype: str = "float32",
     ) -> None:
         axes = np.asarray(projection)
-        self.dtype = np.dtype(dtype)
         self.shape = Shape(axes.shape[1], n_bins, axes.shape[2], ridge)
         self.memory = start(self.shape, axes, n_outputs, dtype)
 

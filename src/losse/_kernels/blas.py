@@ -65,4 +65,5 @@ def solve_lower(L: Any, X: Any, *, transposed: bool = False) -> None:
     array([1., 1., 1.])
     """
     if len(X):
+        assert L.strides[1] == X.strides[1] == 8, "rows must be contiguous doubles"
         _trsm(_trsm_address(), L, X, transposed)

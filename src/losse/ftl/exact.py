@@ -16,7 +16,7 @@ from losse.ftl.solver import Solver
 from losse.ftl.tracked_inverse import TrackedInverse
 
 SAMPLE_LIMIT = 5000
-"""Samples up to which a system in sample space is solved, if features are more."""
+"""Samples up to which a system in sample space is solved, if features are twice as many."""
 
 
 class ExactSolver(Solver):
@@ -29,7 +29,7 @@ class ExactSolver(Solver):
     def __init__(self, memory: Memory, ridge: float, iterations: int | None = None) -> None:
         super().__init__(memory, ridge)
         self._iterations = iterations
-        limit = min(memory.dimension, SAMPLE_LIMIT)
+        limit = max(1, min(memory.dimension // 2, SAMPLE_LIMIT))
         self._samples: SampleSpace | None = SampleSpace(limit, memory.B.shape[1])
         self._follower: TrackedInverse | ConjugateGradients | None = None
 
@@ -48,7 +48,7 @@ class ExactSolver(Solver):
             self._follower = self._new_follower()
         else:
             self._follower.learn(features, Y, weights)
-        self.weights[:] = self._follower_weights()
+        self.weights[:] = self._follower.weights
 
     def refresh(self) -> None:
         """The next batch starts from the memories alone."""
@@ -69,9 +69,3 @@ class ExactSolver(Solver):
         )
         follower.solve()
         return follower
-
-    def _follower_weights(self) -> Array:
-        if isinstance(self._follower, TrackedInverse):
-            return self._follower.leader()
-        assert self._follower is not None
-        return self._follower.weights
