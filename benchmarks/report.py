@@ -16,7 +16,8 @@ class Measure:
     """One line of the table.
 
     ``ratio`` is the figure that ``target`` is about, for speed that of the median wall times;
-    ``total_ratio``, of all processor time, has to meet it too.  ``target`` reads ">= 3" or "<= 1.01", and is empty where nothing is promised.
+    ``total_ratio``, of all processor time, has to meet it too.  ``target`` reads ">= 3" or
+    "<= 1.01", and is empty where nothing is promised.
     """
 
     name: str

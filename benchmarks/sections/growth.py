@@ -16,6 +16,7 @@ from benchmarks.timing import Timings, clock, split
 
 CHUNK = 1_000
 YARDSTICK_ROWS = 30  # timed beside each chunk
+JUDGED_FROM = 50_000
 LABELS = {
     "yardstick": "the paper's update",
     "exact": "exact, batches of 25",
@@ -26,8 +27,9 @@ LABELS = {
 def run(bench: Bench) -> Outcome:
     """Cost per row in chunks; the last quarter of the run against the second quarter.
 
-    The first quarter is left out: `exact` works in sample space there.  Both quarters are divided
-    by the yardstick's cost at the same time, which cancels the machine's own drift.
+    The first quarter is left out: A's memory is still being touched for the first time, and
+    `exact` works in sample space.  Both quarters are divided by the yardstick's cost at the same
+    time, which cancels the machine's own drift.  A short run is drawn but not judged.
     """
     yardstick = bench.yardstick(N_GRIDS)
     contenders = [
@@ -51,13 +53,16 @@ def run(bench: Bench) -> Outcome:
 
     ends = [last for _, last in chunks]
     return Outcome(
-        measures=[growth(name, costs) for name in ("sparse", "exact")],
+        measures=[
+            growth(name, costs, "<= 1.1" if ends[-1] >= JUDGED_FROM else "")
+            for name in ("sparse", "exact")
+        ],
         details={"rows": ends, "seconds_per_row": costs},
         curve=list(zip(map(float, ends), costs["sparse"], strict=True)),
     )
 
 
-def growth(name: str, costs: dict[str, list[float]]) -> Measure:
+def growth(name: str, costs: dict[str, list[float]], target: str) -> Measure:
     """Cost in the last quarter over cost in the second, both relative to the yardstick."""
     quarter = len(costs[name]) // 4
     second, last = slice(quarter, 2 * quarter), slice(-quarter, None)
@@ -72,7 +77,7 @@ def growth(name: str, costs: dict[str, list[float]]) -> Measure:
         ours=duration(mean(name, last)),
         reference=duration(mean(name, second)),
         ratio=ratio,
-        target="<= 1.1",
+        target=target,
     )
 
 

@@ -30,14 +30,6 @@ def add_square(A, indices, values, weights):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_four(row, c0, c1, c2, c3, x, v0, v1, v2, v3):  # type: ignore[no-untyped-def]
-    row[c0] += x * v0
-    row[c1] += x * v1
-    row[c2] += x * v2
-    row[c3] += x * v3
-
-
-@kernel
 def add_packed(A, size, indices, values, weights):  # type: ignore[no-untyped-def]
     """A += sum_r w_r phi_r phi_r^T for the packed lower triangle of grid-pair blocks.
 
@@ -68,12 +60,14 @@ def add_packed(A, size, indices, values, weights):  # type: ignore[no-untyped-de
                     v2, v3 = column_phi[r, 2], column_phi[r, 3]
                     w = weights[r]
                     for k in range(4):
-                        x = w * row_phi[r, k]
-                        _add_four(block[rows[r, k]], c0, c1, c2, c3, x, v0, v1, v2, v3)
+                        i, x = rows[r, k], w * row_phi[r, k]
+                        block[i, c0] += x * v0
+                        block[i, c1] += x * v1
+                        block[i, c2] += x * v2
+                        block[i, c3] += x * v3
             else:
                 for r in range(n):
                     for k in range(active):
-                        row = block[rows[r, k]]
-                        x = weights[r] * row_phi[r, k]
+                        i, x = rows[r, k], weights[r] * row_phi[r, k]
                         for m in range(active):
-                            row[columns[r, m]] += x * column_phi[r, m]
+                            block[i, columns[r, m]] += x * column_phi[r, m]

@@ -136,7 +136,7 @@ def update_rows(  # type: ignore[no-untyped-def]
     """Algorithm 2 over the rows of a batch, in place, for a square symmetric A.
 
     ``total`` is the weight of all samples before this batch. B, W and Y have rows padded to
-    octets. ``clock`` counts rows; ``recent_*`` and ``last_active`` are the ring of steps;
+    whole lines. ``clock`` counts rows; ``recent_*`` and ``last_active`` are the ring of steps;
     ``system`` (K, padded K + S) and ``scratch`` (3, K, S) are aligned work space.
     """
     n, K = indices.shape

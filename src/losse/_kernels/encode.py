@@ -60,13 +60,31 @@ def project(X, shift, scale, limit, projection, squash, out):  # type: ignore[no
     for r in range(n):
         for f in range(F):
             z[f] = min(max((X[r, f] - shift[f]) * scale[f], -limit), limit)
-        for a in range(0, axes, LANES):
+        a = 0
+        while a + 4 * LANES <= axes:  # four independent sums hide each other's latency
+            h0, h1, h2, h3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            for f in range(F):
+                x, o = splat(z[f]), f * axes + a
+                h0 = multiply_add(x, load(projection, o), h0)
+                h1 = multiply_add(x, load(projection, o + LANES), h1)
+                h2 = multiply_add(x, load(projection, o + 2 * LANES), h2)
+                h3 = multiply_add(x, load(projection, o + 3 * LANES), h3)
+            if squash:
+                h0, h1, h2, h3 = _sigmoid(h0), _sigmoid(h1), _sigmoid(h2), _sigmoid(h3)
+            o = r * axes + a
+            store(out, o, h0)
+            store(out, o + LANES, h1)
+            store(out, o + 2 * LANES, h2)
+            store(out, o + 3 * LANES, h3)
+            a += 4 * LANES
+        while a < axes:
             h = splat(0.0)
             for f in range(F):
                 h = multiply_add(splat(z[f]), load(projection, f * axes + a), h)
             if squash:
                 h = _sigmoid(h)
             store(out, r * axes + a, h)
+            a += LANES
 
 
 @kernel

@@ -10,7 +10,7 @@ _TILE = 4 * LANES
 
 @kernel
 def combine_rows(indices, values, P, out):  # type: ignore[no-untyped-def]
-    """out = Phi P; P and out have rows padded to octets.
+    """out = Phi P; P and out have rows padded to whole lines.
 
     Columns in the outer loop: the rows of P that a batch shares are then read once from memory.
     """

@@ -1,17 +1,22 @@
 """How every kernel is compiled: Numba, without the GIL, cached on disk where that is possible."""
 
+import hashlib
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any
 
 import numba
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 # Sums may be re-associated so that they vectorise; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
+_FOLDER = Path(__file__).parent
+# Numba notices a change in a kernel's own file only, not in those that it calls. So the compiled
+# kernels live in a folder named after all of their sources.
+_SOURCES = b"".join(path.read_bytes() for path in sorted(_FOLDER.glob("*.py")))
+_CACHE = f"losse-{hashlib.sha256(_SOURCES).hexdigest()[:16]}"
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel, with the on-disk cache if some cache folder is writable.
 
     >>> import numpy as np
@@ -25,7 +30,11 @@ def kernel(function: F) -> F:
     3.0
     """
     options: dict[str, Any] = {"nogil": True, "fastmath": _FAST, "error_model": "numpy"}
+    chosen = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(Path(chosen or _FOLDER / "__pycache__") / _CACHE)
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba found no writable folder for its cache
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        return numba.njit(**options)(function)
+    finally:
+        numba.config.CACHE_DIR = chosen

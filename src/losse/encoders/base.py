@@ -52,6 +52,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def encode(self, X: Array) -> Features:
         """The features of checked rows (float64, C order, finite, of the fitted width)."""
 
+    def times(self, X: Array, W: Array, out: Array) -> None:
+        """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
+        self.encode(X).times(W, out)
+
     @property
     @abstractmethod
     def dimension(self) -> int:
@@ -78,7 +82,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.dimension
 
     def _project(self, X: Array, *, squash: bool) -> Array:
-        """Scaled, clipped and projected rows, through a sigmoid if asked; rows padded to octets."""
+        """Scaled, clipped and projected rows, through a sigmoid if asked; rows padded to lines."""
         projection = np.asarray(self.projection_, dtype=np.float64)
         if len(projection) != self.n_features_in_:
             raise ValueError(

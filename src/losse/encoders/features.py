@@ -41,7 +41,7 @@ class SparseFeatures:
         return csr_array(entries, shape=(n, self.dimension))
 
     def times(self, W: Array, out: Array) -> None:
-        """out = Phi W, for W and out with rows padded to octets."""
+        """out = Phi W, for W and out with rows padded to whole lines."""
         weighted_rows(self.indices, self.values, W, out)
 
     def gram(self, other: "SparseFeatures") -> Array:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from losse._kernels.encode import soft_bins
+from losse._kernels.predict import interpolate
 from losse.encoders.features import Array, SparseFeatures
 from losse.encoders.grid import GridEncoder
 
@@ -73,3 +74,10 @@ class LosseEncoder(GridEncoder):
         positions = self._squashed(X)
         soft_bins(positions, self.n_grids, self.n_bins, self.grid_dim, indices, values)
         return SparseFeatures(indices, values, self.dimension)
+
+    def times(self, X: Array, W: Array, out: Array) -> None:
+        """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
+        if self.grid_dim == 2:
+            interpolate(self._squashed(X), self.n_grids, self.n_bins, W, out)
+        else:
+            super().times(X, W, out)

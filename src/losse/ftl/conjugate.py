@@ -77,8 +77,10 @@ class ConjugateGradients:
     def _refresh(self) -> None:
         self._precondition_at = self.memory.total
         blocks = self.memory.diagonal_blocks()
-        blocks += self._lambda * np.eye(blocks.shape[1])
-        self._inverse_blocks = np.linalg.inv(blocks)
+        ridge = self._lambda * np.eye(blocks.shape[1])
+        for k, block in enumerate(blocks):  # one by one: all at once would need twice the memory
+            blocks[k] = np.linalg.inv(block + ridge)
+        self._inverse_blocks = blocks
 
     def _precondition(self, R: Array) -> Array:
         count, size, _ = self._inverse_blocks.shape

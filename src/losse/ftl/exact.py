@@ -10,12 +10,12 @@ import numpy as np
 from losse.encoders import Features
 from losse.encoders.features import Array
 from losse.ftl.conjugate import ConjugateGradients
-from losse.ftl.memory import SQUARE_LIMIT, Memory
+from losse.ftl.memory import SQUARE_LIMIT, WAITING, Memory
 from losse.ftl.sample_space import SampleSpace
 from losse.ftl.solver import Solver
 from losse.ftl.tracked_inverse import TrackedInverse
 
-SAMPLE_LIMIT = 5000
+SAMPLE_LIMIT = 4000
 """Samples up to which a system in sample space is solved, if features are twice as many."""
 
 
@@ -56,10 +56,13 @@ class ExactSolver(Solver):
 
     def settle(self) -> None:
         """Bring A up to date with the samples that were kept aside, and let go of them."""
-        if self._samples is not None and self._samples.size:
-            features = self._samples.features
-            self.memory.add_products(features, np.ones(len(features)))
-        self._samples = None
+        if self._samples is None:
+            return
+        features = self._samples.features
+        self._samples = None  # its system goes before A's pages come
+        for start in range(0, len(features), WAITING):
+            part = features[start : start + WAITING]
+            self.memory.add_products(part, np.ones(len(part)))
 
     def _new_follower(self) -> TrackedInverse | ConjugateGradients:
         if self.memory.dimension <= SQUARE_LIMIT:

@@ -19,6 +19,8 @@ from losse.encoders.grid import GridEncoder
 
 SQUARE_LIMIT = 8192
 """Features up to which A is a full square: half a gigabyte of doubles."""
+WAITING = 1000
+"""Rows that enter a packed A together."""
 
 
 class Memory(ABC):
@@ -115,17 +117,33 @@ class SquareMemory(Memory):
 
 
 class PackedMemory(Memory):
-    """A as the lower triangle of blocks, one per pair of grids."""
+    """A as the lower triangle of blocks, one per pair of grids.
+
+    A is several gigabytes, and every batch touches most of it. So rows wait until they are
+    `WAITING`, and enter it together; products with A account for them in the meantime.
+    """
 
     def __init__(self, n_grids: int, size: int, n_outputs: int, dtype: npt.DTypeLike) -> None:
         super().__init__(n_grids * size, n_outputs)
         self.size = size
         self.A = np.zeros((n_grids * (n_grids + 1) // 2, size, size), dtype)
+        self._waiting: list[SparseFeatures] = []
 
     def add_products(self, features: Features, weights: Array) -> None:
-        """A += sum of w phi phi^T."""
+        """A += sum of w phi phi^T, now or soon."""
         assert isinstance(features, SparseFeatures)
-        add_packed(self.A, self.size, features.indices, features.values, weights)
+        self._waiting.append(features.scaled(np.sqrt(weights)))
+        if sum(map(len, self._waiting)) >= WAITING:
+            self.settle()
+
+    def settle(self) -> None:
+        """Let all rows that wait enter A."""
+        if not self._waiting:
+            return
+        indices = np.concatenate([features.indices for features in self._waiting])
+        values = np.concatenate([features.values for features in self._waiting])
+        self._waiting.clear()
+        add_packed(self.A, self.size, indices, values, np.ones(len(indices)))
 
     def times(self, W: Array) -> Array:
         """A W, for W with padded rows; computed in A's precision."""
@@ -134,27 +152,41 @@ class PackedMemory(Memory):
         V[:, : W.shape[1]] = W
         out = aligned(V.shape, dtype)
         packed_times(self.A, self.size, V, out)
-        return np.asarray(out[:, : W.shape[1]], dtype=np.float64)
+        result = np.array(out[:, : W.shape[1]], dtype=np.float64)
+        for features in self._waiting:
+            image = aligned((len(features), W.shape[1]))
+            features.times(W, image)
+            add_targets(result, features.indices, features.values, np.ones(len(features)), image)
+        return result
+
+    def scale(self, factor: float) -> None:
+        """Multiply the weight of every sample by ``factor``."""
+        self.settle()
+        super().scale(factor)
 
     def square(self) -> Array:
         """A as a new full square of doubles."""
+        self.settle()
         out = np.empty((self.dimension, self.dimension))
         packed_to_square(self.A, self.size, out)
         return out
 
     def diagonal_blocks(self) -> Array:
         """One block per grid."""
+        self.settle()
         g = np.arange(self.dimension // self.size)
         return np.asarray(self.A[g * (g + 1) // 2 + g], dtype=np.float64)
 
     def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
         """Some rows of A, times W."""
+        self.settle()
         out = aligned((len(cells), W.shape[1]))
         packed_rows_times(self.A, self.size, cells, W, out)
         return out
 
     def block(self, cells: npt.NDArray[np.int32]) -> Array:
         """A_ss for some cells s, in ascending order."""
+        self.settle()
         out = np.empty((len(cells), len(cells)))
         packed_block(self.A, self.size, cells, out)
         return out

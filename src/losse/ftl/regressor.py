@@ -20,7 +20,7 @@ from losse.ftl.solver import Solver
 from losse.ftl.sparse import SparseSolver
 
 SOLVERS = ("auto", "sparse", "dense", "exact")
-AUTO_ITERATIONS = 3
+AUTO_ITERATIONS = 2
 """Conjugate gradients per batch that ``solver="auto"`` allows a large model."""
 
 # Active features encoded at once, and the weight at which discounted sums are scaled back.
@@ -48,8 +48,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         ``"sparse"``: Algorithm 2, row by row, only the active weights. ``"dense"``: Algorithm 1,
         all weights by one factorisation per call. ``"exact"``: within 1 % of the smallest possible
         objective after every call, without a factorisation each time. ``"auto"``: exact up to
-        8192 features, and beyond that at most three conjugate-gradient iterations
-        per call once there are more than 5000 samples. With a dense encoder all
+        8192 features, and beyond that at most two conjugate-gradient iterations
+        per call once there are more than 4000 samples. With a dense encoder all
         features are active, so ``"sparse"`` is the same as ``"dense"``.
     ridge
         epsilon, above zero.
@@ -114,13 +114,14 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Predicted targets, one row (or, for 1-d targets, one number) per row of ``X``."""
-        check_is_fitted(self)
+        if not hasattr(self, "_solver"):
+            check_is_fitted(self)  # raises scikit-learn's own error
         X = check_inputs(self, X, reset=False)
         W = self._solver.weights
         out = aligned((len(X), W.shape[1]))
         for start in range(0, len(X), _PREDICT_ROWS):
             rows = slice(start, start + _PREDICT_ROWS)
-            self.encoder_.encode(X[rows]).times(W, out[rows])
+            self.encoder_.times(X[rows], W, out[rows])
         predictions = out[:, : self.n_outputs_]
         return predictions[:, 0].copy() if self._single else predictions.copy()
 
@@ -134,7 +135,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         return view
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
-        self._check_parameters()
+        if reset:
+            self._check_parameters()
         n_outputs = None if reset else self.n_outputs_
         inputs = check_inputs(self, X, reset=reset)
         targets = check_targets(y, len(inputs), n_outputs)
