@@ -26,7 +26,7 @@ from losse.ftl.memory import PackedMemory, SquareMemory, new_memory
 from losse.ftl.sparse import SparseSolver
 
 SMALL, LARGE = 30, 300  # grids
-MANY, BATCH = 10_000, 250  # rows
+MANY, BATCH, TILE = 10_000, 250, 512  # rows
 LINE = 64  # bytes that move together
 
 
@@ -67,11 +67,18 @@ def small_kernels(bench: Bench) -> list[Kernel]:
             "bytes n (8 F + 12 K); flops n (2 F + 30) axes for projection and sigmoid, + n K",
         ),
         Kernel(
-            "predict",
+            "features times weights",
             lambda: features.times(W, out),
             MANY * (12 * K + 8 * S) + 8 * D * S,
             2 * MANY * K * S,
             "bytes n (12 K + 8 S) + 8 D S; flops 2 n K S",
+        ),
+        Kernel(
+            "predict from inputs",
+            lambda: encoder.times(X[:TILE], W, out[:TILE]),
+            TILE * (8 * F + 8 * S) + 8 * D * S,
+            TILE * (2 * F * axes + 30 * axes + 2 * K * S),
+            "bytes n (8 F + 8 S) + 8 D S; flops n (2 F + 30) axes + 2 n K S",
         ),
         Kernel(
             "accumulate, square",

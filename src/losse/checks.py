@@ -41,12 +41,22 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
         and not hasattr(estimator, "feature_names_in_")
     ):
         checked = np.ascontiguousarray(X)
+    elif reset:  # without a trace on the estimator: `remember_inputs` follows when all is well
+        checked = check_array(
+            X, dtype=np.float64, order="C", ensure_all_finite=False, estimator=estimator,
+            input_name="X",
+        )  # fmt: skip
     else:
         checked = validate_data(
-            estimator, X, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False
+            estimator, X, dtype=np.float64, order="C", reset=False, ensure_all_finite=False
         )
     _require_finite("X", checked)
     return checked
+
+
+def remember_inputs(estimator: Any, X: Any) -> None:
+    """Set the number and names of features that later inputs must have."""
+    validate_data(estimator, X, reset=True, skip_check_array=True)
 
 
 def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:

@@ -135,9 +135,10 @@ def test_replaced_projection_is_used_and_checked():
     a, b = LosseEncoder(seed=0).fit(X), LosseEncoder(seed=1).fit(X)
     a.projection_ = b.projection_
     np.testing.assert_array_equal(a.transform(X).toarray(), b.transform(X).toarray())
-    a.projection_ = np.zeros((3, 2, 2))
     with pytest.raises(ValueError, match=r"projection_ has shape \(3, 2, 2\), expected"):
-        a.transform(X)
+        a.projection_ = np.zeros((3, 2, 2))
+    a.projection_[0] = 0.0  # in place
+    assert not np.array_equal(a.transform(X).toarray(), b.transform(X).toarray())
 
 
 def test_float32_input_gives_the_features_of_its_values():

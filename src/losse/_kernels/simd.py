@@ -6,6 +6,7 @@ its own set-up than on arithmetic. Arrays read this way should start on a 64-byt
 (`aligned`) and have rows that fill whole lines (`padded`): a load that straddles two costs twice.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,11 @@ def padded(length: int, dtype: npt.DTypeLike = np.float64) -> int:
 
 
 def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-    """Zeros that start on a 64-byte boundary."""
+    """Zeros that start on a 64-byte boundary, unless they are too few for that to matter."""
     dtype = np.dtype(dtype)
-    size = int(np.prod(shape))
+    size = math.prod(shape)
+    if size < 1024:
+        return np.zeros(shape, dtype)
     raw = np.zeros(size + LINE // dtype.itemsize, dtype)
     first = -raw.ctypes.data % LINE // dtype.itemsize
     return raw[first : first + size].reshape(shape)

@@ -1,5 +1,6 @@
 """What all encoders share: the scikit-learn face, the scaling of inputs, the random projection."""
 
+import math
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -29,7 +30,6 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     scaling: Scaling
     seed: int
     n_features_in_: int
-    projection_: Array
 
     def fit(
         self, X: npt.ArrayLike, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -66,6 +66,11 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def n_active(self) -> int:
         """At most this many features of a row are not zero."""
 
+    @property
+    @abstractmethod
+    def _projection_shape(self) -> tuple[int, ...]:
+        """Shape of the directions for one input feature."""
+
     @abstractmethod
     def _draw(self, rng: np.random.Generator, n_features: int) -> Array: ...
 
@@ -81,21 +86,29 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return self.dimension
 
+    @property
+    def projection_(self) -> Array:
+        """The random directions. Another array of the same shape may be assigned."""
+        if not hasattr(self, "_padded"):
+            raise AttributeError("projection_ exists only after fit.")
+        axes = math.prod(self._projection_shape)
+        return self._padded[:, :axes].reshape(-1, *self._projection_shape)
+
+    @projection_.setter
+    def projection_(self, value: npt.ArrayLike) -> None:
+        projection = np.asarray(value, dtype=np.float64)
+        expected = (self.n_features_in_, *self._projection_shape)
+        if projection.shape != expected:
+            raise ValueError(f"projection_ has shape {projection.shape}, expected {expected}.")
+        axes = math.prod(self._projection_shape)
+        # Kept with rows of whole cache lines, as the kernel reads it.
+        self._padded = aligned((self.n_features_in_, padded(axes)))
+        self._padded[:, :axes] = projection.reshape(self.n_features_in_, axes)
+
     def _project(self, X: Array, *, squash: bool) -> Array:
         """Scaled, clipped and projected rows, through a sigmoid if asked; rows padded to lines."""
-        projection = np.asarray(self.projection_, dtype=np.float64)
-        if len(projection) != self.n_features_in_:
-            raise ValueError(
-                f"projection_ has {len(projection)} rows, but the encoder was fitted on "
-                f"{self.n_features_in_} features; replace it by one of shape "
-                f"({self.n_features_in_}, ...)."
-            )
-        projection = projection.reshape(self.n_features_in_, -1)
-        axes = projection.shape[1]
-        P = aligned((self.n_features_in_, padded(axes)))
-        P[:, :axes] = projection
-        H = aligned((len(X), padded(axes)))
-        project(X, self._shift, self._scale, self._limit, P, squash, H)
+        H = aligned((len(X), self._padded.shape[1]))
+        project(X, self._shift, self._scale, self._limit, self._padded, squash, H)
         return H
 
 

@@ -39,6 +39,10 @@ class ComponentEncoder(Encoder):
         raise NotImplementedError
 
     @property
+    def _projection_shape(self) -> tuple[int, ...]:
+        return (self.n_components,)
+
+    @property
     def dimension(self) -> int:
         """Number of features, D in the paper."""
         return int(self.n_components)

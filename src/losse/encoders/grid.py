@@ -49,12 +49,6 @@ class GridEncoder(Encoder):
         """Number of features, D in the paper."""
         return int(self.n_grids * self.cells_per_grid)
 
-    def _squashed(self, X: Array) -> Array:
-        """Position of each row on every axis, in [0, 1]."""
-        expected = (self.n_features_in_, self.n_grids, self.grid_dim)
-        if np.shape(self.projection_) != expected:
-            raise ValueError(
-                f"projection_ has shape {np.shape(self.projection_)}, expected {expected}: "
-                "(n_features, n_grids, grid_dim)."
-            )
-        return self._project(X, squash=True)
+    @property
+    def _projection_shape(self) -> tuple[int, ...]:
+        return (self.n_grids, self.grid_dim)

@@ -71,13 +71,13 @@ class LosseEncoder(GridEncoder):
         """The features of checked rows (float64, C order, finite, of the fitted width)."""
         indices = np.empty((len(X), self.n_active), dtype=np.int32)
         values = np.empty((len(X), self.n_active))
-        positions = self._squashed(X)
+        positions = self._project(X, squash=True)
         soft_bins(positions, self.n_grids, self.n_bins, self.grid_dim, indices, values)
         return SparseFeatures(indices, values, self.dimension)
 
     def times(self, X: Array, W: Array, out: Array) -> None:
         """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
         if self.grid_dim == 2:
-            interpolate(self._squashed(X), self.n_grids, self.n_bins, W, out)
+            interpolate(self._project(X, squash=True), self.n_grids, self.n_bins, W, out)
         else:
             super().times(X, W, out)

@@ -13,8 +13,8 @@ from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
 from losse.ftl.memory import Memory
 
-TOLERANCE = 1e-3
-"""Stop once this share of the objective was all that the last iterations could gain."""
+EXCESS = 0.008
+"""Stop when the objective is certainly within this share of its minimum."""
 REFRESH = 1.1
 """Growth of total after which the preconditioner is made anew."""
 
@@ -45,34 +45,28 @@ class ConjugateGradients:
         self.solve()
 
     def solve(self) -> None:
-        """Iterate until the gain is small, or the number of iterations is used up."""
+        """Iterate until the leader is near, or the number of iterations is used up."""
         if self.memory.total > REFRESH * self._precondition_at:
             self._refresh()
         W, R = self.weights, self._residual
         Z = self._precondition(R)
         direction = Z.copy()
         rz = (R * Z).sum(axis=0)
-        gains: list[float] = []
-        # The last four gains: single ones may be small by chance.
-        while len(gains) < 4 or sum(gains[-4:]) > TOLERANCE * self.objective():
-            if len(gains) == self.iterations or not rz.any():
-                break
+        done = 0
+        # The objective exceeds its minimum by at most ||R||^2 / lambda.
+        while done != self.iterations and (R * R).sum() > EXCESS * self._lambda * self._objective():
             image = self.memory.times(direction) + self._lambda * direction
-            curvature = (direction * image).sum(axis=0)
-            step = rz / np.where(curvature > 0, curvature, 1.0)
+            step = rz / _nonzero((direction * image).sum(axis=0))
             W += step * direction
             R -= step * image
-            gains.append(float((step * rz).sum()))
             Z = self._precondition(R)
             before, rz = rz, (R * Z).sum(axis=0)
-            direction *= rz / np.where(before > 0, before, 1.0)
+            direction *= rz / _nonzero(before)
             direction += Z
+            done += 1
 
-    def objective(self) -> float:
-        """sum w ||y - W^T phi||^2 + lambda ||W||^2 at the present weights."""
-        W = self.weights
-        fitted = (W * (self.memory.B + self._residual)).sum()
-        return float(self.memory.squares.sum() - fitted)
+    def _objective(self) -> float:
+        return self.memory.objective(self.weights, self._residual, self._lambda)
 
     def _refresh(self) -> None:
         self._precondition_at = self.memory.total
@@ -88,3 +82,7 @@ class ConjugateGradients:
         filled[: len(R)] = R
         Z = self._inverse_blocks @ filled.reshape(count, size, -1)
         return np.asarray(Z.reshape(count * size, -1)[: len(R)])
+
+
+def _nonzero(values: Array) -> Array:
+    return np.where(values > 0, values, 1.0)

@@ -17,6 +17,8 @@ from losse.ftl.tracked_inverse import TrackedInverse
 
 SAMPLE_LIMIT = 4000
 """Samples up to which a system in sample space is solved, if features are twice as many."""
+SMALLEST_RIDGE = 1e-10
+"""Below this an inverse has no correct digits left."""
 
 
 class ExactSolver(Solver):
@@ -27,7 +29,7 @@ class ExactSolver(Solver):
     """
 
     def __init__(self, memory: Memory, ridge: float, iterations: int | None = None) -> None:
-        super().__init__(memory, ridge)
+        super().__init__(memory, max(ridge, SMALLEST_RIDGE))
         self._iterations = iterations
         limit = max(1, min(memory.dimension // 2, SAMPLE_LIMIT))
         self._samples: SampleSpace | None = SampleSpace(limit, memory.B.shape[1])

@@ -60,6 +60,14 @@ class Memory(ABC):
         self.total += float(weights.sum())
         self.squares += weights @ (Y * Y)
 
+    def objective(self, W: Array, residual: Array, ridge: float) -> float:
+        """sum w ||y - W^T phi||^2 + ridge ||W||^2, given residual = B - (A + ridge I) W.
+
+        Never below its second part, whatever rounding does to the first.
+        """
+        value = self.squares.sum() - (W * (self.B + residual)).sum()
+        return float(max(value, ridge * (W * W).sum()))
+
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
         for part in (self.A, self.B, self.squares):

@@ -9,7 +9,13 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from losse._kernels.simd import aligned, padded
-from losse.checks import check_inputs, check_positive, check_targets, check_weights
+from losse.checks import (
+    check_inputs,
+    check_positive,
+    check_targets,
+    check_weights,
+    remember_inputs,
+)
 from losse.encoders import Encoder, LosseEncoder
 from losse.encoders.features import Array
 from losse.ftl.capacity import require_memory
@@ -21,7 +27,8 @@ from losse.ftl.sparse import SparseSolver
 
 SOLVERS = ("auto", "sparse", "dense", "exact")
 AUTO_ITERATIONS = 2
-"""Conjugate gradients per batch that ``solver="auto"`` allows a large model."""
+"""Conjugate gradients per batch that ``solver="auto"`` allows a large model. While samples are
+fewer than features, more of them bring the objective down but not the error on new data."""
 
 # Active features encoded at once, and the weight at which discounted sums are scaled back.
 _CHUNK_ENTRIES = 1 << 22
@@ -47,12 +54,13 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
     solver
         ``"sparse"``: Algorithm 2, row by row, only the active weights. ``"dense"``: Algorithm 1,
         all weights by one factorisation per call. ``"exact"``: within 1 % of the smallest possible
-        objective after every call, without a factorisation each time. ``"auto"``: exact up to
-        8192 features, and beyond that at most two conjugate-gradient iterations
-        per call once there are more than 4000 samples. With a dense encoder all
-        features are active, so ``"sparse"`` is the same as ``"dense"``.
+        objective after every call, without a factorisation each time. ``"auto"``: the same, except
+        that models of more than 8192 features with more than 4000 samples approach the leader by
+        two conjugate-gradient iterations per call. With a dense encoder all features are
+        active, so ``"sparse"`` is the same as ``"dense"``.
     ridge
-        epsilon, above zero.
+        epsilon, above zero. What is below 1e-10, out of reach of double precision, counts as
+        1e-10 in ``"exact"`` and ``"auto"``.
     discount
         Below one, a sample's weight shrinks by this factor with each sample that follows, for
         dynamics that change.
@@ -115,7 +123,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
     def predict(self, X: npt.ArrayLike) -> Array:
         """Predicted targets, one row (or, for 1-d targets, one number) per row of ``X``."""
         if not hasattr(self, "_solver"):
-            check_is_fitted(self)  # raises scikit-learn's own error
+            check_is_fitted(self)
         X = check_inputs(self, X, reset=False)
         W = self._solver.weights
         out = aligned((len(X), W.shape[1]))
@@ -146,6 +154,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
             inputs, targets, weights = inputs[counted], targets[counted], weights[counted]
         if reset:
             self._start(inputs, targets, weights)
+            remember_inputs(self, X)
         weights = self._discounted(weights)
         rows_at_once = max(1, _CHUNK_ENTRIES // self.encoder_.n_active)
         for start in range(0, len(inputs), rows_at_once):
@@ -225,6 +234,9 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
             )
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f'dtype={self.dtype!r} must be "float32" or "float64".')
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_solver")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,177 @@
+"""The compiled functions agree with NumPy, at all the sizes that their unrolled loops treat apart."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from losse._kernels.accumulate import add_packed, add_square
+from losse._kernels.blas import solve_lower
+from losse._kernels.block_update import rows_times
+from losse._kernels.encode import project
+from losse._kernels.inverse import combine_rows, dot_rows, mirror
+from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
+from losse._kernels.predict import weighted_rows
+from losse._kernels.simd import LINE, aligned, padded
+from losse._kernels.small_solve import factor_and_solve
+from losse.encoders import LosseEncoder
+
+SIZES = st.integers(1, 40)
+
+
+def lines(rng, rows, columns, dtype=np.float64):
+    out = aligned((rows, padded(columns, dtype)), dtype)
+    out[:, :columns] = rng.normal(size=(rows, columns))
+    return out
+
+
+def sparse_rows(rng, n, dimension, active):
+    indices = np.array([np.sort(rng.choice(dimension, active, replace=False)) for _ in range(n)])
+    values = rng.normal(size=(n, active))
+    Phi = np.zeros((n, dimension))
+    np.put_along_axis(Phi, indices, values, axis=1)
+    return indices.astype(np.int32), values, Phi
+
+
+@given(K=SIZES, S=SIZES, seed=st.integers(0, 99))
+def test_factor_and_solve(K, S, seed):
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(K, K + 3))
+    M, X = aligned((K, padded(K) + padded(S))), aligned((K, padded(S)))
+    M[:, :K] = G @ G.T + 0.1 * np.eye(K)
+    M[:, padded(K) :] = R = lines(rng, K, S)
+    expected = np.linalg.solve(M[:, :K], R)
+    assert factor_and_solve(M, K, X)
+    np.testing.assert_allclose(X, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_factor_and_solve_reports_an_indefinite_matrix():
+    M = aligned((3, 16))
+    M[:, :3] = np.diag([1.0, -1.0, 1.0])
+    assert not factor_and_solve(M, 3, aligned((3, 8)))
+
+
+@given(n=SIZES, D=SIZES, S=SIZES, seed=st.integers(0, 99), single=st.booleans())
+def test_rows_times(n, D, S, seed, single):
+    rng = np.random.default_rng(seed)
+    dtype = np.float32 if single else np.float64
+    A, W = rng.normal(size=(D, D)).astype(dtype), lines(rng, D, S, dtype)
+    rows = rng.integers(0, D, size=n)
+    out = aligned((n, W.shape[1]), dtype)
+    rows_times(A, rows, n, W, out)
+    np.testing.assert_allclose(out, A[rows] @ W, atol=1e-3 if single else 1e-11)
+
+
+@given(n=SIZES, K=st.integers(1, 12), S=SIZES, seed=st.integers(0, 99))
+def test_weighted_rows(n, K, S, seed):
+    rng = np.random.default_rng(seed)
+    indices, values, Phi = sparse_rows(rng, n, 15, K)
+    W = lines(rng, 15, S)
+    out = aligned((n, W.shape[1]))
+    weighted_rows(indices, values, W, out)
+    np.testing.assert_allclose(out, Phi @ W, atol=1e-12)
+
+
+@given(n=SIZES, D=st.integers(8, 90), seed=st.integers(0, 99))
+def test_combine_and_dot_rows(n, D, seed):
+    rng = np.random.default_rng(seed)
+    indices, values, Phi = sparse_rows(rng, n, D, 5)
+    P = lines(rng, D, D)
+    out = aligned((n, P.shape[1]))
+    combine_rows(indices, values, P, out)
+    np.testing.assert_allclose(out, Phi @ P, atol=1e-12)
+    inner = np.empty((n, D))
+    dot_rows(indices, values, P, inner)
+    np.testing.assert_allclose(inner, Phi @ P[:, :D].T, atol=1e-12)
+
+
+@given(F=st.integers(1, 9), axes=st.integers(1, 80), seed=st.integers(0, 99))
+def test_project(F, axes, seed):
+    rng = np.random.default_rng(seed)
+    X, P = rng.normal(scale=10, size=(7, F)), lines(rng, F, axes)
+    shift, scale = rng.normal(size=F), rng.uniform(0.1, 3, size=F)
+    out = aligned((7, P.shape[1]))
+    h = np.clip((X - shift) * scale, -3, 3) @ P
+    project(X, shift, scale, 3.0, P, False, out)
+    np.testing.assert_allclose(out, h, atol=1e-12)
+    project(X, shift, scale, 3.0, P, True, out)
+    np.testing.assert_allclose(out, 1 / (1 + np.exp(-h)), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("grids", "bins", "dim"), [(4, 3, 2), (5, 4, 1), (3, 2, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_outputs", [1, 12, 33])
+def test_packed_memory_holds_what_a_square_one_does(grids, bins, dim, dtype, n_outputs):
+    rng = np.random.default_rng(0)
+    encoder = LosseEncoder(grids, bins, dim)
+    features = encoder.fit(rng.normal(size=(50, 3))).encode(rng.normal(size=(50, 3)))
+    size, D = encoder.cells_per_grid, encoder.dimension
+    weights = rng.uniform(size=50)
+    A, square = np.zeros((grids * (grids + 1) // 2, size, size), dtype), np.zeros((D, D), dtype)
+    add_packed(A, size, features.indices, features.values, weights)
+    add_square(square, features.indices, features.values, weights)
+    Phi = features.matrix().toarray()
+    exact = (Phi * weights[:, None]).T @ Phi
+    atol = 1e-12 if dtype == np.float64 else 1e-5
+    np.testing.assert_allclose(square, exact, atol=atol)
+    unpacked = np.empty((D, D))
+    packed_to_square(A, size, unpacked)
+    np.testing.assert_allclose(unpacked, exact, atol=atol)
+    W = lines(rng, D, n_outputs, dtype)
+    out = aligned(W.shape, dtype)
+    packed_times(A, size, W, out)
+    np.testing.assert_allclose(out, exact @ W, atol=100 * atol)
+    cells = features.indices[0]
+    block = np.empty((len(cells), len(cells)))
+    packed_block(A, size, cells, block)
+    np.testing.assert_allclose(block, exact[np.ix_(cells, cells)], atol=atol)
+    rows = aligned((len(cells), W.shape[1]), dtype)
+    packed_rows_times(A, size, cells, W, rows)
+    np.testing.assert_allclose(rows, (exact @ W)[cells], atol=100 * atol)
+
+
+@given(n=SIZES, m=SIZES, extra=st.integers(0, 5), transposed=st.booleans())
+def test_solve_lower_inside_a_larger_array(n, m, extra, transposed):
+    rng = np.random.default_rng(n)
+    L = np.tril(rng.normal(size=(n + extra, n + extra)) / (n + extra))
+    L += 2 * np.eye(n + extra)
+    L = L[:n, :n]
+    B = rng.normal(size=(n, m))
+    X = B.copy()
+    solve_lower(L, X, transposed=transposed)
+    np.testing.assert_allclose((L.T if transposed else L) @ X, B, atol=1e-10)
+
+
+def test_mirror():
+    A = np.random.default_rng(0).normal(size=(130, 130))
+    out = np.zeros((136, 136))
+    mirror(A, out)
+    np.testing.assert_array_equal(out[:130, :130], np.triu(A) + np.triu(A, 1).T)
+
+
+def test_large_arrays_start_on_a_cache_line():
+    for dtype in (np.float32, np.float64):
+        assert aligned((100, 16), dtype).ctypes.data % LINE == 0
+
+
+LEARN = (
+    "import numpy as np; from losse import FTLRegressor, LosseEncoder;"
+    "X = np.linspace(-1, 1, 50)[:, None];"
+    "print(FTLRegressor(LosseEncoder(2, 3, 2)).fit(X, X[:, 0]).predict(X[:3]).round(6).tolist())"
+)
+
+
+def test_works_without_a_writable_cache():
+    nowhere = "import numba.core.caching as c; c.CacheImpl._locator_classes = [];"
+    env = {**os.environ, "NUMBA_CACHE_DIR": os.devnull + "/none"}
+    outputs = {
+        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        .stdout
+        for code in (LEARN, nowhere + LEARN)
+    }  # fmt: skip
+    assert len(outputs) == 1
+    assert "[" in outputs.pop()
