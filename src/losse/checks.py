@@ -22,7 +22,7 @@ def check_positive(name: str, value: Any) -> None:
     """Raise unless ``value`` is a finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a finite number greater than 0.")
-    if not 0 < value < np.inf:
+    if not 0 < float(value) < np.inf:
         raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
 
 
@@ -62,7 +62,9 @@ def remember_inputs(estimator: Any, X: Any) -> None:
 def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
     """``Y`` as finite float64 targets, one row per input and of the model's width if it has one."""
     if Y is None:
-        raise ValueError("y=None: this estimator requires y to be passed, but the target y is None.")
+        raise ValueError(
+            "y=None: this estimator requires y to be passed, but the target y is None."
+        )
     targets = Y
     if not (type(Y) is np.ndarray and Y.dtype == np.float64 and Y.ndim in (1, 2) and Y.size):
         targets = check_array(

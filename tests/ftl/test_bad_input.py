@@ -120,4 +120,4 @@ def test_memory_at_300_grids():
 
 
 def test_available_memory_is_plausible():
-    assert 1e6 < capacity.available_memory()
+    assert capacity.available_memory() > 1e6

@@ -1,4 +1,4 @@
-"""The compiled functions agree with NumPy, at all the sizes that their unrolled loops treat apart."""
+"""The compiled functions agree with NumPy at all sizes that their unrolled loops treat apart."""
 
 import os
 import subprocess
@@ -168,10 +168,10 @@ LEARN = (
 def test_works_without_a_writable_cache():
     nowhere = "import numba.core.caching as c; c.CacheImpl._locator_classes = [];"
     env = {**os.environ, "NUMBA_CACHE_DIR": os.devnull + "/none"}
+    options = {"env": env, "capture_output": True, "text": True, "check": True}
     outputs = {
-        subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-        .stdout
+        subprocess.run([sys.executable, "-c", code], **options).stdout
         for code in (LEARN, nowhere + LEARN)
-    }  # fmt: skip
+    }
     assert len(outputs) == 1
     assert "[" in outputs.pop()

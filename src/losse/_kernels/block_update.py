@@ -83,13 +83,17 @@ def _subtract_step(row, cells, step, out, o):  # type: ignore[no-untyped-def]
                 c = multiply_add(y, load(step, (k + 1) * S + q), c)
                 d = multiply_add(y, load(step, (k + 1) * S + q + LANES), d)
             if K % 2 == 1:
-                b = multiply_add(splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q + LANES), b)
+                b = multiply_add(
+                    splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q + LANES), b
+                )
             b = multiply_add(splat(-1.0), add(b, d), load(out, o + q + LANES))
             store(out, o + q + LANES, b)
         else:
             for k in range(0, K - 1, 2):
                 a = multiply_add(splat(np.float64(row[cells[k]])), load(step, k * S + q), a)
-                c = multiply_add(splat(np.float64(row[cells[k + 1]])), load(step, (k + 1) * S + q), c)
+                c = multiply_add(
+                    splat(np.float64(row[cells[k + 1]])), load(step, (k + 1) * S + q), c
+                )
         if K % 2 == 1:
             a = multiply_add(splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q), a)
         store(out, o + q, multiply_add(splat(-1.0), add(a, c), load(out, o + q)))

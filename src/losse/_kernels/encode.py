@@ -49,42 +49,49 @@ def _sigmoid(h):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def project(X, shift, scale, limit, projection, squash, out):  # type: ignore[no-untyped-def]
-    """out = P clip((x - shift) * scale) for every row, through a sigmoid if ``squash``.
-
-    ``projection`` is (n_features, axes), axes padded to a multiple of eight, as is ``out``.
-    """
-    n, F = X.shape
+def project_row(x, shift, scale, limit, projection, squash, z, out, first):  # type: ignore[no-untyped-def]
+    """out[first:] = P clip((x - shift) * scale), through a sigmoid if ``squash``; z is scratch."""
     axes = projection.shape[1]
-    z = np.empty(F)
-    for r in range(n):
-        for f in range(F):
-            z[f] = min(max((X[r, f] - shift[f]) * scale[f], -limit), limit)
-        a = 0
-        while a + 4 * LANES <= axes:  # four independent sums hide each other's latency
-            h0, h1, h2, h3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-            for f in range(F):
-                x, o = splat(z[f]), f * axes + a
-                h0 = multiply_add(x, load(projection, o), h0)
-                h1 = multiply_add(x, load(projection, o + LANES), h1)
-                h2 = multiply_add(x, load(projection, o + 2 * LANES), h2)
-                h3 = multiply_add(x, load(projection, o + 3 * LANES), h3)
-            if squash:
-                h0, h1, h2, h3 = _sigmoid(h0), _sigmoid(h1), _sigmoid(h2), _sigmoid(h3)
-            o = r * axes + a
-            store(out, o, h0)
-            store(out, o + LANES, h1)
-            store(out, o + 2 * LANES, h2)
-            store(out, o + 3 * LANES, h3)
-            a += 4 * LANES
-        while a < axes:
-            h = splat(0.0)
-            for f in range(F):
-                h = multiply_add(splat(z[f]), load(projection, f * axes + a), h)
-            if squash:
-                h = _sigmoid(h)
-            store(out, r * axes + a, h)
-            a += LANES
+    for f in range(x.shape[0]):
+        v = (x[f] - shift[f]) * scale[f]
+        v = v if v < limit else limit  # two selects: min and max would branch, for NaN's sake
+        z[f] = v if v > -limit else -limit
+    a = 0
+    while a + 4 * LANES <= axes:  # four independent sums hide each other's latency
+        h0, h1, h2, h3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+        for f in range(x.shape[0]):
+            u, o = splat(z[f]), f * axes + a
+            h0 = multiply_add(u, load(projection, o), h0)
+            h1 = multiply_add(u, load(projection, o + LANES), h1)
+            h2 = multiply_add(u, load(projection, o + 2 * LANES), h2)
+            h3 = multiply_add(u, load(projection, o + 3 * LANES), h3)
+        if squash:
+            h0, h1, h2, h3 = _sigmoid(h0), _sigmoid(h1), _sigmoid(h2), _sigmoid(h3)
+        store(out, first + a, h0)
+        store(out, first + a + LANES, h1)
+        store(out, first + a + 2 * LANES, h2)
+        store(out, first + a + 3 * LANES, h3)
+        a += 4 * LANES
+    while a < axes:
+        h = splat(0.0)
+        for f in range(x.shape[0]):
+            h = multiply_add(splat(z[f]), load(projection, f * axes + a), h)
+        if squash:
+            h = _sigmoid(h)
+        store(out, first + a, h)
+        a += LANES
+
+
+@kernel
+def project(X, shift, scale, limit, projection, squash, out):  # type: ignore[no-untyped-def]
+    """The projection of every row.
+
+    ``projection`` is (n_features, axes), with rows of whole lines, as has ``out``.
+    """
+    z = np.empty(X.shape[1])
+    for r in range(X.shape[0]):
+        first = r * projection.shape[1]
+        project_row(X[r], shift, scale, limit, projection, squash, z, out, first)
 
 
 @kernel

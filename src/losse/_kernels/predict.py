@@ -2,8 +2,12 @@
 
 import numpy as np
 
+from losse._kernels.encode import project_row
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, add, load, multiply_add, splat, store
+
+# Rows projected before they are looked up: neither step then waits for the other.
+_ROWS = 16
 
 
 @kernel
@@ -49,41 +53,47 @@ def weighted_rows(indices, values, W, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def interpolate(H, n_grids, n_bins, W, out):  # type: ignore[no-untyped-def]
+def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  # type: ignore[no-untyped-def]
     """phi(x)^T W for Losse features on two-dimensional grids, without writing phi down.
 
     A prediction is bilinear interpolation in each grid's table of weights, summed over grids.
-    ``H`` holds the squashed projections; W and out have rows of whole lines.
+    W and out have rows of whole lines.
     """
     S = W.shape[1]
     edges = n_bins + 1
-    below, right = edges * S, S
     axes = 2 * n_grids
+    width = projection.shape[1]
+    z = np.empty(X.shape[1])
+    H = np.empty((_ROWS, width))
     offset = np.empty(axes)
     low = np.empty(axes, dtype=np.int64)
-    for r in range(H.shape[0]):
+    for r in range(X.shape[0]):
+        if r % _ROWS == 0:
+            for m in range(min(_ROWS, X.shape[0] - r)):
+                project_row(X[r + m], shift, scale, limit, projection, True, z, H, m * width)
+        h = H[r % _ROWS]
         for a in range(axes):
-            position = H[r, a] * n_bins
+            position = h[a] * n_bins
             low[a] = min(np.int32(position), np.int32(n_bins - 1))
             offset[a] = position - low[a]
         for q in range(0, S, 2 * LANES):
             a, b, c, d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
             wide = q + LANES < S
-            o = q
+            table = q
             for g in range(n_grids):
                 u, v = offset[2 * g], offset[2 * g + 1]
-                i = o + (low[2 * g] * edges + low[2 * g + 1]) * S
+                i = table + (low[2 * g] * edges + low[2 * g + 1]) * S
+                j = i + edges * S
                 v0, v1 = splat((1.0 - u) * (1.0 - v)), splat((1.0 - u) * v)
                 v2, v3 = splat(u * (1.0 - v)), splat(u * v)
-                a = multiply_add(v1, load(W, i + right), multiply_add(v0, load(W, i), a))
-                j = i + below
-                c = multiply_add(v3, load(W, j + right), multiply_add(v2, load(W, j), c))
+                a = multiply_add(v1, load(W, i + S), multiply_add(v0, load(W, i), a))
+                c = multiply_add(v3, load(W, j + S), multiply_add(v2, load(W, j), c))
                 if wide:
                     i += LANES
                     j += LANES
-                    b = multiply_add(v1, load(W, i + right), multiply_add(v0, load(W, i), b))
-                    d = multiply_add(v3, load(W, j + right), multiply_add(v2, load(W, j), d))
-                o += edges * edges * S
+                    b = multiply_add(v1, load(W, i + S), multiply_add(v0, load(W, i), b))
+                    d = multiply_add(v3, load(W, j + S), multiply_add(v2, load(W, j), d))
+                table += edges * edges * S
             store(out, r * S + q, add(a, c))
             if wide:
                 store(out, r * S + q + LANES, add(b, d))

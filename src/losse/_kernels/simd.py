@@ -72,9 +72,7 @@ def _broadcast(builder, vector, scalar):  # type: ignore[no-untyped-def]
 
 def _pointer(context, builder, array_type, array, offset):  # type: ignore[no-untyped-def]
     data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(
-        builder.gep(data, [offset]), _vector(array_type.dtype).as_pointer()
-    )
+    return builder.bitcast(builder.gep(data, [offset]), _vector(array_type.dtype).as_pointer())
 
 
 def _llvm(builder, name, args):  # type: ignore[no-untyped-def]

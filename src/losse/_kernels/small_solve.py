@@ -26,7 +26,7 @@ def _subtract(M, target, source, length, factor):  # type: ignore[no-untyped-def
 
 @kernel
 def factor_and_solve(M, K, X):  # type: ignore[no-untyped-def]
-    """Solve for ``X`` (K, S); ``M`` is (K, columns + S) with columns >= K, both padded to whole lines.
+    """Solve for ``X`` (K, S); ``M`` is (K, columns + S), columns >= K; rows are whole lines.
 
     Reads the upper triangle of M's first K columns. Overwrites M. Returns False, with X
     undefined, if the matrix is not positive definite in floating point.

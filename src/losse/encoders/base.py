@@ -18,10 +18,13 @@ from losse.encoders.features import Array, Features
 LIMIT = 3.0
 """Scaled inputs are clipped to [-3, 3] (appendix E)."""
 
+# Rows whose features stay in cache between being made and being used.
+_ROWS_AT_ONCE = 512
+
 Scaling = str | tuple[Any, Any] | None
 
 
-class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the encoders: ``fit`` freezes the scaling and draws the projection.
 
     Subclasses say what the projection looks like (`_draw`) and what becomes of it (`encode`).
@@ -36,17 +39,17 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Learn the scaling from ``X`` and draw the projection; both stay as they are from here."""
         self._check_parameters()
-        X = validate_data(self, X, dtype=np.float64, order="C")
-        weights = check_weights(sample_weight, len(X))
-        self._shift, self._scale, self._limit = _learn_scaling(self.scaling, X, weights)
-        self.projection_ = self._draw(np.random.default_rng(self.seed), X.shape[1])
+        rows: Array = validate_data(self, X, dtype=np.float64, order="C")
+        weights = check_weights(sample_weight, len(rows))
+        self._shift, self._scale, self._limit = _learn_scaling(self.scaling, rows, weights)
+        self.projection_ = self._draw(np.random.default_rng(self.seed), rows.shape[1])
         return self
 
     def transform(self, X: npt.ArrayLike) -> Any:
         """The features of ``X``, one row per input."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return self.encode(X).matrix()
+        rows: Array = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return self.encode(rows).matrix()
 
     @abstractmethod
     def encode(self, X: Array) -> Features:
@@ -54,7 +57,9 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def times(self, X: Array, W: Array, out: Array) -> None:
         """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
-        self.encode(X).times(W, out)
+        for start in range(0, len(X), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            self.encode(X[rows]).times(W, out[rows])
 
     @property
     @abstractmethod
@@ -108,8 +113,13 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _project(self, X: Array, *, squash: bool) -> Array:
         """Scaled, clipped and projected rows, through a sigmoid if asked; rows padded to lines."""
         H = aligned((len(X), self._padded.shape[1]))
-        project(X, self._shift, self._scale, self._limit, self._padded, squash, H)
+        project(X, *self._input_map, squash, H)
         return H
+
+    @property
+    def _input_map(self) -> tuple[Array, Array, float, Array]:
+        """What a kernel needs to scale and project an input."""
+        return self._shift, self._scale, self._limit, self._padded
 
 
 def truncated_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -127,7 +137,7 @@ def _is_pair(scaling: Any) -> bool:
 
 
 def _learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, Array, float]:
-    """Shift, factor and limit such that clip((x - shift) * factor, -limit, limit) is within bounds."""
+    """Shift, factor and limit: an input becomes clip((x - shift) * factor, -limit, limit)."""
     n_features = X.shape[1]
     if scaling is None:
         return np.zeros(n_features), np.ones(n_features), np.inf
@@ -138,8 +148,7 @@ def _learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, A
         return mean, 1.0 / np.where(constant, 1.0, spread), LIMIT
     try:
         low, high = (
-            np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,))
-            for bound in scaling
+            np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,)) for bound in scaling
         )
     except ValueError as error:
         raise ValueError(

@@ -78,6 +78,6 @@ class LosseEncoder(GridEncoder):
     def times(self, X: Array, W: Array, out: Array) -> None:
         """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
         if self.grid_dim == 2:
-            interpolate(self._project(X, squash=True), self.n_grids, self.n_bins, W, out)
+            interpolate(X, *self._input_map, self.n_grids, self.n_bins, W, out)
         else:
             super().times(X, W, out)

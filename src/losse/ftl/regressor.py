@@ -32,11 +32,10 @@ fewer than features, more of them bring the objective down but not the error on 
 
 # Active features encoded at once, and the weight at which discounted sums are scaled back.
 _CHUNK_ENTRIES = 1 << 22
-_PREDICT_ROWS = 512
 _LARGEST_WEIGHT = 1e15
 
 
-class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Linear regression on sparse features that follows the leader (section 3 of the paper).
 
     After n samples the weights minimise, or approach the minimum of,
@@ -127,9 +126,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         X = check_inputs(self, X, reset=False)
         W = self._solver.weights
         out = aligned((len(X), W.shape[1]))
-        for start in range(0, len(X), _PREDICT_ROWS):
-            rows = slice(start, start + _PREDICT_ROWS)
-            self.encoder_.times(X[rows], W, out[rows])
+        self.encoder_.times(X, W, out)
         predictions = out[:, : self.n_outputs_]
         return predictions[:, 0].copy() if self._single else predictions.copy()
 
@@ -180,7 +177,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
     def _fitted_encoder(self, X: Array, weights: Array) -> Encoder:
         encoder = LosseEncoder() if self.encoder is None else self.encoder
         if not hasattr(encoder, "projection_"):
-            return clone(encoder).fit(X, sample_weight=weights)  # type: ignore[no-any-return]
+            return clone(encoder).fit(X, sample_weight=weights)
         if encoder.n_features_in_ != X.shape[1]:
             raise ValueError(
                 f"X has {X.shape[1]} features, but encoder was fitted on "
@@ -230,7 +227,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ig
         check_positive("ridge", self.ridge)
         if not isinstance(self.discount, Real) or not 0 < self.discount <= 1:
             raise ValueError(
-                f"discount={self.discount!r} must be above 0 and at most 1 (1: nothing is discounted)."
+                f"discount={self.discount!r} must be above 0 and at most 1 (1: no discount)."
             )
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f'dtype={self.dtype!r} must be "float32" or "float64".')

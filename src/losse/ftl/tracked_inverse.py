@@ -3,8 +3,8 @@ r"""The leader, once samples are many: the inverse :math:`P = (A + \lambda_0 I)^
 A batch changes P by a matrix of low rank (Woodbury's identity, the recursive form of appendix B);
 such changes are collected and pushed into P together.
 
-The true lambda = ridge * total moves away from lambda_0 in the meantime, and with it the weights from
-the leader. How far is known at all times: with d = lambda - lambda_0, the residual
+The true lambda = ridge * total moves away from lambda_0 in the meantime, and with it the leader
+from the weights. How far is known at all times: with d = lambda - lambda_0, the residual
 R = B - (A + lambda I) W changes by -d times the step when W follows a batch, and the objective
 exceeds its minimum by at most ||R||^2 / lambda. When that is more than `EXCESS` of the objective,
 W is corrected by P R; since (A + lambda I) P is the identity but for d P, one correction removes
@@ -68,7 +68,7 @@ class TrackedInverse:
         self._correct()
 
     def _follow(self, features: Features, Y: Array) -> None:
-        """P -= T^T T and W += T^T L^-1 (Y - Phi W), where L L^T = I + Phi P Phi^T, T = L^-1 Phi P."""
+        """P -= T^T T, W += T^T L^-1 (Y - Phi W), where L L^T = I + Phi P Phi^T, T = L^-1 Phi P."""
         n = len(features)
         if self._count + n > PENDING:
             self._push()
