@@ -5,17 +5,15 @@ system with one unknown per sample (`sample_space`). Later, models of moderate s
 an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 """
 
-import numpy as np
-
 from losse.encoders import Features
 from losse.encoders.features import Array
 from losse.ftl.conjugate import ConjugateGradients
-from losse.ftl.memory import SQUARE_LIMIT, WAITING, Memory
+from losse.ftl.memory import SQUARE_LIMIT, Memory
 from losse.ftl.sample_space import SampleSpace
 from losse.ftl.solver import Solver
 from losse.ftl.tracked_inverse import TrackedInverse
 
-SAMPLE_LIMIT = 4000
+SAMPLE_LIMIT = 2500
 """Samples up to which a system in sample space is solved, if features are twice as many."""
 SMALLEST_RIDGE = 1e-10
 """Below this an inverse has no correct digits left."""
@@ -37,15 +35,13 @@ class ExactSolver(Solver):
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and follow the leader."""
-        memory = self.memory
-        memory.add_targets(features, Y, weights)
+        self.memory.add(features, Y, weights)
         if self._samples is not None:
             if self._samples.size + len(features) <= self._samples.limit:
-                self._samples.add(features, Y, weights, self.ridge * memory.total)
+                self._samples.add(features, Y, weights, self.ridge * self.memory.total)
                 self.weights[:] = self._samples.leader()
                 return
-            self.settle()
-        memory.add_products(features, weights)
+            self._samples = None
         if self._follower is None:
             self._follower = self._new_follower()
         else:
@@ -54,17 +50,8 @@ class ExactSolver(Solver):
 
     def refresh(self) -> None:
         """The next batch starts from the memories alone."""
+        self._samples = None
         self._follower = None
-
-    def settle(self) -> None:
-        """Bring A up to date with the samples that were kept aside, and let go of them."""
-        if self._samples is None:
-            return
-        features = self._samples.features
-        self._samples = None  # its system goes before A's pages come
-        for start in range(0, len(features), WAITING):
-            part = features[start : start + WAITING]
-            self.memory.add_products(part, np.ones(len(part)))
 
     def _new_follower(self) -> TrackedInverse | ConjugateGradients:
         if self.memory.dimension <= SQUARE_LIMIT:

@@ -1,7 +1,7 @@
 r"""The leader while samples are few: a linear system with one unknown per sample.
 
 With fewer samples than features, :math:`W = \Phi^T (\Phi \Phi^T + \lambda I)^{-1} Y` is cheaper
-than the normal equations, and A need not exist yet. The Cholesky factor grows with every batch.
+than the normal equations. The Cholesky factor grows with every batch.
 
 Its lambda is fixed when it is made, while the true one, ridge * total, moves on. A ridge that is
 off by a little raises the objective by less than a percent (`ridge_excess`); when it is off by
