@@ -16,9 +16,10 @@ RIDGE = 1e-5
 
 @pytest.fixture
 def packed(monkeypatch):
-    """As if every model were large: A packed, and no inverse."""
+    """As if every model were large: A packed, no inverse, and soon too many samples."""
     monkeypatch.setattr(losse.ftl.memory, "SQUARE_LIMIT", 0)
     monkeypatch.setattr(losse.ftl.exact, "SQUARE_LIMIT", 0)
+    monkeypatch.setattr(losse.ftl.exact, "SAMPLE_LIMIT", 150)
 
 
 def in_batches(model, X, Y, size):

@@ -13,8 +13,8 @@ from losse.ftl.sample_space import SampleSpace
 from losse.ftl.solver import Solver
 from losse.ftl.tracked_inverse import TrackedInverse
 
-SAMPLE_LIMIT = 2500
-"""Samples up to which a system in sample space is solved, if features are twice as many."""
+SAMPLE_LIMIT = 1500
+"""Samples up to which large models solve a system in sample space; others do up to D / 2."""
 SMALLEST_RIDGE = 1e-10
 """Below this an inverse has no correct digits left."""
 
@@ -29,7 +29,8 @@ class ExactSolver(Solver):
     def __init__(self, memory: Memory, ridge: float, iterations: int | None = None) -> None:
         super().__init__(memory, max(ridge, SMALLEST_RIDGE))
         self._iterations = iterations
-        limit = max(1, min(memory.dimension // 2, SAMPLE_LIMIT))
+        self._large = memory.dimension > SQUARE_LIMIT
+        limit = SAMPLE_LIMIT if self._large else max(1, memory.dimension // 2)
         self._samples: SampleSpace | None = SampleSpace(limit, memory.B.shape[1])
         self._follower: TrackedInverse | ConjugateGradients | None = None
 
@@ -54,7 +55,7 @@ class ExactSolver(Solver):
         self._follower = None
 
     def _new_follower(self) -> TrackedInverse | ConjugateGradients:
-        if self.memory.dimension <= SQUARE_LIMIT:
+        if not self._large:
             return TrackedInverse(self.memory, self.ridge)
         follower = ConjugateGradients(
             self.memory, self.ridge, self.weights.copy(), self._iterations

@@ -19,7 +19,7 @@ from losse.encoders.grid import GridEncoder
 
 SQUARE_LIMIT = 8192
 """Features up to which A is a full square: half a gigabyte of doubles."""
-WAITING = 1000
+WAITING = 500
 """Rows that enter a packed A together."""
 
 

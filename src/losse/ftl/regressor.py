@@ -54,7 +54,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ``"sparse"``: Algorithm 2, row by row, only the active weights. ``"dense"``: Algorithm 1,
         all weights by one factorisation per call. ``"exact"``: within 1 % of the smallest possible
         objective after every call, without a factorisation each time. ``"auto"``: the same, except
-        that models of more than 8192 features with more than 2500 samples approach the leader by
+        that models of more than 8192 features with more than 1500 samples approach the leader by
         two conjugate-gradient iterations per call. With a dense encoder all features are
         active, so ``"sparse"`` is the same as ``"dense"``.
     ridge
