@@ -19,7 +19,7 @@ from benchmarks.yardstick import Yardstick
 
 N_GRIDS = 300
 BATCH = 250
-EARLY, STEADY = 2_500, 5_250  # rows seen; the methods change at 5,000, in one costly batch
+EARLY, STEADY = 2_500, 5_250  # rows seen; the method changes at 1,500
 JUDGED_FROM = 2_000  # rows from which test errors differ by more than chance
 YARDSTICK_ROWS = 2  # timed beside each batch
 CHECKPOINTS = (250, 500, 1_000, 2_000, 3_000, 4_000, 6_000, 8_000)

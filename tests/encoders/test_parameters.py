@@ -31,3 +31,8 @@ def test_refused(encoder, error, message):
     with pytest.raises(error, match=message):
         encoder.fit(X)
     assert not hasattr(encoder, "projection_")
+
+
+def test_scaling_on_too_few_rows_is_warned_about():
+    with pytest.warns(UserWarning, match=r"frozen on 3 row\(s\).*give bounds"):
+        LosseEncoder().fit(X)

@@ -1,6 +1,7 @@
 """What all encoders share: the scikit-learn face, the scaling of inputs, the random projection."""
 
 import math
+import warnings
 from abc import abstractmethod
 from typing import Any, Self
 
@@ -18,6 +19,8 @@ from losse.encoders.features import Array, Features
 LIMIT = 3.0
 """Scaled inputs are clipped to [-3, 3] (appendix E)."""
 
+# Below this many rows a mean and a standard deviation say little.
+_FEW_ROWS = 10
 # Rows whose features stay in cache between being made and being used.
 _ROWS_AT_ONCE = 512
 
@@ -142,6 +145,12 @@ def _learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, A
     if scaling is None:
         return np.zeros(n_features), np.ones(n_features), np.inf
     if scaling == "standard":
+        if len(X) < _FEW_ROWS:
+            warnings.warn(
+                f'scaling="standard" is frozen on {len(X)} row(s), too few to know the spread of '
+                "the inputs: fit the encoder on more rows first, or give bounds (low, high).",
+                stacklevel=2,
+            )
         mean = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
         constant = spread <= 1e-12 * np.abs(X).max(axis=0)  # rounding is no spread
