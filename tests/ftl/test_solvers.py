@@ -116,13 +116,23 @@ def test_exact_is_within_one_percent_of_the_leader_at_all_times(encoder, ridge, 
     assert objective_ratios(model, X, Y, 30).max() <= 1.01
 
 
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("ridge", [1e-5, 1e-3])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.usefixtures("packed")
-def test_exact_is_within_one_percent_when_it_must_iterate(ridge, dtype):
-    X, Y = stream(1000)
-    model = FTLRegressor(LosseEncoder(8, 5, 2), solver="exact", ridge=ridge, dtype=dtype)
+def test_exact_is_within_one_percent_when_it_must_iterate(encoder, ridge, dtype):
+    X, Y = stream(600)
+    model = FTLRegressor(encoder, solver="exact", ridge=ridge, dtype=dtype)
     assert objective_ratios(model, X, Y, 50).max() <= 1.01
+
+
+def test_a_fitted_encoder_is_copied():
+    X, Y = stream(100)
+    encoder = LosseEncoder(5, 5, 2).fit(X)
+    model = FTLRegressor(encoder).fit(X, Y)
+    before = model.predict(X)
+    encoder.fit(10 * X)
+    np.testing.assert_array_equal(model.predict(X), before)
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])

@@ -1,5 +1,6 @@
 """`FTLRegressor`: the scikit-learn face of follow-the-leader regression."""
 
+from copy import deepcopy
 from numbers import Real
 from typing import Any, Self
 
@@ -48,8 +49,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     encoder
-        What makes the features; None for ``LosseEncoder()``. One that is fitted already is used as
-        it is; otherwise a clone is fitted on the first data and stays frozen.
+        What makes the features; None for ``LosseEncoder()``. One that is fitted already is copied
+        as it is; otherwise a clone is fitted on the first data and stays frozen.
     solver
         ``"sparse"``: Algorithm 2, row by row, only the active weights. ``"dense"``: Algorithm 1,
         all weights by one factorisation per call. ``"exact"``: within 1 % of the smallest possible
@@ -183,7 +184,9 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"X has {X.shape[1]} features, but encoder was fitted on "
                 f"{encoder.n_features_in_}; pass an encoder that is not fitted, or one for this X."
             )
-        return encoder
+        own = deepcopy(encoder)
+        own.projection_ = encoder.projection_  # a copy made by the setter is aligned
+        return own
 
     def _new_solver(self, encoder: Encoder, n_outputs: int) -> Solver:
         dense_features = encoder.n_active == encoder.dimension

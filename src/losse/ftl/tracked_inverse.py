@@ -57,7 +57,8 @@ class TrackedInverse:
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
         before, self._lambda = self._lambda, self.ridge * self.memory.total
-        if self._lambda > self._own_lambda * np.sqrt(GROWTH):
+        outgrown = self._lambda > self._own_lambda * np.sqrt(GROWTH)
+        if outgrown or len(features) > self.memory.dimension // 2:  # or dearer to follow
             self.rebuild()
             return
         self._residual -= (self._lambda - before) * self.weights
