@@ -1,5 +1,6 @@
 """What may enter a model: every argument is checked before any state changes."""
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -115,7 +116,8 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
 
 
 def _require_finite(name: str, values: Array) -> None:
-    if np.isfinite(values).all():
+    # A finite sum of squares has finite terms; any other (an overflow, say) needs a closer look.
+    if math.isfinite(np.vdot(values, values)) or np.isfinite(values).all():
         return
     place = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
     what = "NaN" if np.isnan(values[place]) else "inf"

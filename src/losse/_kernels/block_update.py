@@ -134,18 +134,20 @@ def _solve(A, cells, ridge, right, system, step):  # type: ignore[no-untyped-def
 
 @kernel
 def update_rows(  # type: ignore[no-untyped-def]
-    A, B, W, indices, values, Y, weights, total, ridge,
-    clock, last_active, recent_cells, recent_steps, recent_ridge, system, scratch,
+    A, B, W, W_like_A, squares, indices, values, Y, weights, total, ridge,
+    clock, last_active, recent_cells, recent_steps, recent_ridge, system, scratch, product,
 ):  # fmt: skip
     """Algorithm 2 over the rows of a batch, in place, for a square symmetric A.
 
-    ``total`` is the weight of all samples before this batch. B, W and Y have rows padded to
-    whole lines. ``clock`` counts rows; ``recent_*`` and ``last_active`` are the ring of steps;
-    ``system`` (K, padded K + S) and ``scratch`` (3, K, S) are aligned work space.
+    ``total`` is the weight of all samples before this batch; the new one is returned. B, W and Y
+    have rows of whole lines; ``W_like_A`` is W in A's precision (W itself for doubles), since
+    products of two precisions are slow. ``clock`` counts rows; ``recent_*`` and ``last_active`` are
+    the ring of steps. ``system`` (K, padded K + S), ``scratch`` (2, K, S) and ``product``
+    (4, columns of W_like_A) are aligned work space.
     """
     n, K = indices.shape
     S = W.shape[1]
-    residual, product, step = scratch[0], scratch[1], scratch[2]
+    residual, step = scratch[0], scratch[1]
     error = np.empty(S)
     stale = np.empty(K, dtype=np.int64)
     place = np.empty(K, dtype=np.int64)
@@ -156,6 +158,7 @@ def update_rows(  # type: ignore[no-untyped-def]
         ridge_now = ridge * total
         for j in range(S):
             error[j] = Y[r, j]
+            squares[j] += weight * Y[r, j] * Y[r, j]
         for k in range(K):
             for j in range(S):
                 error[j] -= phi[k] * W[cells[k], j]
@@ -176,7 +179,7 @@ def update_rows(  # type: ignore[no-untyped-def]
             _enter(A[i], cells, phi, weight * phi[k], system[k])
         for m in range(0, count, 4):
             some = stale[m : min(m + 4, count)]
-            rows_times(A, some, some.shape[0], W, product)
+            rows_times(A, some, some.shape[0], W_like_A, product)
             for p in range(some.shape[0]):
                 k = place[m + p]
                 for j in range(S):
@@ -196,6 +199,7 @@ def update_rows(  # type: ignore[no-untyped-def]
             for j in range(S):
                 recent_steps[ring, k, j] = step[k, j]
                 W[i, j] += step[k, j]
+                W_like_A[i, j] = W[i, j]
         recent_ridge[ring] = ridge_now
         if used != ridge_now:  # R_s is then not lambda W_s: these rows must be read in full
             for k in range(K):

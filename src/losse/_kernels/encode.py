@@ -83,24 +83,25 @@ def project_row(x, shift, scale, limit, projection, squash, z, out, first):  # t
 
 
 @kernel
-def project(X, shift, scale, limit, projection, squash, out):  # type: ignore[no-untyped-def]
-    """The projection of every row.
+def project(X, shift, scale, limit, projection, out):  # type: ignore[no-untyped-def]
+    """The projection of every row, for the dense encoders.
 
     ``projection`` is (n_features, axes), with rows of whole lines, as has ``out``.
     """
     z = np.empty(X.shape[1])
     for r in range(X.shape[0]):
         first = r * projection.shape[1]
-        project_row(X[r], shift, scale, limit, projection, squash, z, out, first)
+        project_row(X[r], shift, scale, limit, projection, False, z, out, first)
 
 
 @kernel
-def soft_bins(H, n_grids, n_bins, grid_dim, indices, values):  # type: ignore[no-untyped-def]
+def soft_bins(  # type: ignore[no-untyped-def]
+    X, shift, scale, limit, projection, n_grids, n_bins, grid_dim, indices, values
+):
     """Losse: the 2^grid_dim cells around a point in every grid, and their interpolation weights.
 
-    ``H`` holds the squashed projections in [0, 1], one row per input. Cells of grid g are numbered
-    from g * (n_bins + 1)^grid_dim, row-major over its axes. The bin is clamped to n_bins - 1,
-    so a saturated input stays inside its own grid.
+    Cells of grid g are numbered from g * (n_bins + 1)^grid_dim, row-major over its axes. The bin
+    is clamped to n_bins - 1, so a saturated input stays inside its own grid.
     """
     edges = n_bins + 1
     cells = edges**grid_dim
@@ -108,9 +109,12 @@ def soft_bins(H, n_grids, n_bins, grid_dim, indices, values):  # type: ignore[no
     axes = n_grids * grid_dim
     low = np.empty(axes, dtype=np.int32)
     offset = np.empty(axes)
-    for r in range(H.shape[0]):
+    z = np.empty(X.shape[1])
+    h = np.empty(projection.shape[1])
+    for r in range(X.shape[0]):
+        project_row(X[r], shift, scale, limit, projection, True, z, h, 0)
         for a in range(axes):
-            position = H[r, a] * n_bins
+            position = h[a] * n_bins
             low[a] = min(np.int32(position), np.int32(n_bins - 1))
             offset[a] = position - low[a]
         index, value = indices[r], values[r]
@@ -146,11 +150,16 @@ def soft_bins(H, n_grids, n_bins, grid_dim, indices, values):  # type: ignore[no
 
 
 @kernel
-def hard_bins(H, n_grids, n_bins, grid_dim, indices):  # type: ignore[no-untyped-def]
+def hard_bins(  # type: ignore[no-untyped-def]
+    X, shift, scale, limit, projection, n_grids, n_bins, grid_dim, indices
+):
     """Tile coding: the one cell of every grid that holds the point."""
-    for r in range(H.shape[0]):
+    z = np.empty(X.shape[1])
+    h = np.empty(projection.shape[1])
+    for r in range(X.shape[0]):
+        project_row(X[r], shift, scale, limit, projection, True, z, h, 0)
         for g in range(n_grids):
             cell = np.int64(g)
             for a in range(g * grid_dim, (g + 1) * grid_dim):
-                cell = cell * n_bins + min(np.int64(H[r, a] * n_bins), n_bins - 1)
+                cell = cell * n_bins + min(np.int64(h[a] * n_bins), n_bins - 1)
             indices[r, g] = cell

@@ -11,7 +11,6 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from losse._kernels.encode import project
 from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_weights
 from losse.encoders.features import Array, Features
@@ -112,12 +111,6 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         # Kept with rows of whole cache lines, as the kernel reads it.
         self._padded = aligned((self.n_features_in_, padded(axes)))
         self._padded[:, :axes] = projection.reshape(self.n_features_in_, axes)
-
-    def _project(self, X: Array, *, squash: bool) -> Array:
-        """Scaled, clipped and projected rows, through a sigmoid if asked; rows padded to lines."""
-        H = aligned((len(X), self._padded.shape[1]))
-        project(X, *self._input_map, squash, H)
-        return H
 
     @property
     def _input_map(self) -> tuple[Array, Array, float, Array]:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from losse._kernels.encode import project
+from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_positive
 from losse.encoders.base import Encoder, Scaling
 from losse.encoders.features import Array
@@ -54,5 +56,6 @@ class ComponentEncoder(Encoder):
 
     def _shifted(self, X: Array) -> Array:
         """P x + offset for every row."""
-        H = self._project(X, squash=False)[:, : self.n_components]
-        return np.asarray(H + self.offset_)
+        H = aligned((len(X), padded(self.n_components)))
+        project(X, *self._input_map, H)
+        return np.asarray(H[:, : self.n_components] + self.offset_)

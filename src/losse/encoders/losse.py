@@ -71,8 +71,8 @@ class LosseEncoder(GridEncoder):
         """The features of checked rows (float64, C order, finite, of the fitted width)."""
         indices = np.empty((len(X), self.n_active), dtype=np.int32)
         values = np.empty((len(X), self.n_active))
-        positions = self._project(X, squash=True)
-        soft_bins(positions, self.n_grids, self.n_bins, self.grid_dim, indices, values)
+        grids = (self.n_grids, self.n_bins, self.grid_dim)
+        soft_bins(X, *self._input_map, *grids, indices, values)
         return SparseFeatures(indices, values, self.dimension)
 
     def times(self, X: Array, W: Array, out: Array) -> None:

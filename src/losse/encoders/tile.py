@@ -45,5 +45,6 @@ class TileEncoder(GridEncoder):
     def encode(self, X: Array) -> SparseFeatures:
         """The features of checked rows (float64, C order, finite, of the fitted width)."""
         indices = np.empty((len(X), self.n_grids), dtype=np.int32)
-        hard_bins(self._project(X, squash=True), self.n_grids, self.n_bins, self.grid_dim, indices)
+        grids = (self.n_grids, self.n_bins, self.grid_dim)
+        hard_bins(X, *self._input_map, *grids, indices)
         return SparseFeatures(indices, np.ones(indices.shape), self.dimension)

@@ -147,7 +147,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         inputs = check_inputs(self, X, reset=reset)
         targets = check_targets(y, len(inputs), n_outputs)
         weights = check_weights(sample_weight, len(inputs))
-        if not weights.all():
+        if sample_weight is not None and not weights.all():
             counted = weights > 0
             inputs, targets, weights = inputs[counted], targets[counted], weights[counted]
         if reset:

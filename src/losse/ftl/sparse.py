@@ -29,7 +29,11 @@ class SparseSolver(Solver):
         self._recent_steps = aligned((RECENT, n_active, S))
         self._recent_ridge = np.zeros(RECENT)
         self._system = aligned((n_active, padded(n_active) + S))
-        self._scratch = aligned((3, n_active, S))
+        self._scratch = aligned((2, n_active, S))
+        self._weights_like_A = self.weights
+        if memory.A.dtype != self.weights.dtype:
+            self._weights_like_A = aligned((D, padded(S, memory.A.dtype)), memory.A.dtype)
+        self._product = aligned((4, self._weights_like_A.shape[1]), memory.A.dtype)
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take the rows of a batch in, one after the other."""
@@ -47,11 +51,11 @@ class SparseSolver(Solver):
     def _learn_square(self, features: SparseFeatures, Y: Array, weights: Array) -> None:
         memory = self.memory
         memory.total = update_rows(
-            memory.A, memory.B, self.weights, features.indices, features.values, Y, weights,
-            memory.total, self.ridge, self._clock, self._last_active, self._recent_cells,
-            self._recent_steps, self._recent_ridge, self._system, self._scratch,
+            memory.A, memory.B, self.weights, self._weights_like_A, memory.squares,
+            features.indices, features.values, Y, weights, memory.total, self.ridge,
+            self._clock, self._last_active, self._recent_cells, self._recent_steps,
+            self._recent_ridge, self._system, self._scratch, self._product,
         )  # fmt: skip
-        memory.squares += weights @ (Y * Y)
         self._clock += len(features)
 
     def _learn_row(self, row: SparseFeatures, y: Array, weight: Array) -> None:
