@@ -45,7 +45,7 @@ def test_discount_goes_on_for_ever():
         rows = rng.integers(0, 200, size=50)
         model.partial_fit(X[rows], Y[rows])
     assert np.isfinite(model.weights_).all()
-    model.partial_fit(X, Y)
+    model.partial_fit(np.tile(X, (20, 1)), np.tile(Y, (20, 1)))  # 0.5 ** -4000 overflows
     last = FTLRegressor(ENCODER, solver="dense", discount=0.5).fit(X[100:], Y[100:])
     np.testing.assert_allclose(model.predict(X[190:]), last.predict(X[190:]), atol=1e-9)
 

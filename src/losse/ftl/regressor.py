@@ -133,12 +133,10 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @property
     def weights_(self) -> Array:
-        """W, of shape (D, n_outputs); not to be written to."""
+        """W, of shape (D, n_outputs): a copy of the weights at this moment."""
         if not hasattr(self, "_solver"):
             raise AttributeError("weights_ exist only after fit or partial_fit.")
-        view = self._solver.weights[:, : self.n_outputs_]
-        view.flags.writeable = False
-        return view
+        return self._solver.weights[:, : self.n_outputs_].copy()
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
         if reset:
@@ -153,16 +151,23 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if reset:
             self._start(inputs, targets, weights)
             remember_inputs(self, X)
-        weights = self._discounted(weights)
-        rows_at_once = max(1, _CHUNK_ENTRIES // self.encoder_.n_active)
-        for start in range(0, len(inputs), rows_at_once):
-            rows = slice(start, start + rows_at_once)
+        step = self._rows_at_once()
+        for start in range(0, len(inputs), step):
+            rows = slice(start, start + step)
             some = targets[rows]
             filled = aligned((len(some), padded(self.n_outputs_)))
             filled[:, : self.n_outputs_] = some.reshape(len(some), -1)
-            self._solver.learn(self.encoder_.encode(inputs[rows]), filled, weights[rows])
+            features = self.encoder_.encode(inputs[rows])
+            self._solver.learn(features, filled, self._discounted(weights[rows]))
         self.n_samples_seen_ += len(inputs)
         return self
+
+    def _rows_at_once(self) -> int:
+        """Rows whose features fit in little memory, and whose discount in the range of doubles."""
+        rows = _CHUNK_ENTRIES // self.encoder_.n_active
+        if self.discount < 1:
+            rows = min(rows, int(np.log(_LARGEST_WEIGHT) / -np.log(self.discount)))
+        return max(1, rows)
 
     def _start(self, X: Array, targets: Array, weights: Array) -> None:
         """Fit the encoder, and make empty memories and a solver."""
@@ -232,7 +237,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError(
                 f"discount={self.discount!r} must be above 0 and at most 1 (1: no discount)."
             )
-        if str(self.dtype) not in ("float32", "float64"):
+        if self.dtype not in ("float32", "float64", np.float32, np.float64):
             raise ValueError(f'dtype={self.dtype!r} must be "float32" or "float64".')
 
     def __sklearn_is_fitted__(self) -> bool:
