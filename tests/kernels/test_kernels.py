@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from losse._kernels.accumulate import add_packed, add_square
 from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
-from losse._kernels.encode import project, project_row
+from losse._kernels.encode import project, project_rows
 from losse._kernels.inverse import combine_rows, dot_rows, mirror
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
 from losse._kernels.predict import weighted_rows
@@ -98,8 +98,7 @@ def test_project(F, axes, seed):
     h = np.clip((X - shift) * scale, -3, 3) @ P
     project(X, shift, scale, 3.0, P, out)
     np.testing.assert_allclose(out, h, atol=1e-12)
-    for r in range(7):
-        project_row(X[r], shift, scale, 3.0, P, True, np.empty(F), out, r * P.shape[1])
+    project_rows(X, 0, 7, shift, scale, 3.0, P, True, np.empty((7, F)), out)
     np.testing.assert_allclose(out, 1 / (1 + np.exp(-h)), rtol=1e-14)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from losse._kernels.jit import kernel
 from losse._kernels.simd import (
     LANES,
+    aligned_rows,
     clamp,
     divide,
     floor,
@@ -14,6 +15,9 @@ from losse._kernels.simd import (
     splat,
     store,
 )
+
+# Rows projected together before they are binned: neither step then waits for the other.
+TILE = 32
 
 _LOG2E = 1.4426950408889634
 # ln 2 in two parts, so that x - k ln 2 keeps all its bits (Cody and Waite).
@@ -49,49 +53,59 @@ def _sigmoid(h):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def project_row(x, shift, scale, limit, projection, squash, z, out, first):  # type: ignore[no-untyped-def]
-    """out[first:] = P clip((x - shift) * scale), through a sigmoid if ``squash``; z is scratch."""
-    axes = projection.shape[1]
-    for f in range(x.shape[0]):
-        v = (x[f] - shift[f]) * scale[f]
-        v = v if v < limit else limit  # two selects: min and max would branch, for NaN's sake
-        z[f] = v if v > -limit else -limit
-    a = 0
-    while a + 4 * LANES <= axes:  # four independent sums hide each other's latency
-        h0, h1, h2, h3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-        for f in range(x.shape[0]):
-            u, o = splat(z[f]), f * axes + a
-            h0 = multiply_add(u, load(projection, o), h0)
-            h1 = multiply_add(u, load(projection, o + LANES), h1)
-            h2 = multiply_add(u, load(projection, o + 2 * LANES), h2)
-            h3 = multiply_add(u, load(projection, o + 3 * LANES), h3)
-        if squash:
-            h0, h1, h2, h3 = _sigmoid(h0), _sigmoid(h1), _sigmoid(h2), _sigmoid(h3)
-        store(out, first + a, h0)
-        store(out, first + a + LANES, h1)
-        store(out, first + a + 2 * LANES, h2)
-        store(out, first + a + 3 * LANES, h3)
-        a += 4 * LANES
-    while a < axes:
-        h = splat(0.0)
-        for f in range(x.shape[0]):
-            h = multiply_add(splat(z[f]), load(projection, f * axes + a), h)
-        if squash:
-            h = _sigmoid(h)
-        store(out, first + a, h)
-        a += LANES
+def project_rows(X, first, count, shift, scale, limit, projection, squash, Z, H):  # type: ignore[no-untyped-def]
+    """H = P clip((x - shift) * scale) for some rows of X, through a sigmoid if ``squash``.
+
+    ``projection`` is (n_features, axes) with rows of whole lines, as has ``H``; Z is scratch.
+    """
+    F, axes = projection.shape
+    for r in range(count):
+        for f in range(F):
+            v = (X[first + r, f] - shift[f]) * scale[f]
+            v = v if v < limit else limit  # two selects: min and max would branch, for NaN's sake
+            Z[r, f] = v if v > -limit else -limit
+    for r in range(count):
+        a = 0
+        while a + 8 * LANES <= axes:  # eight independent sums hide each other's latency
+            h0, h1, h2, h3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            h4, h5, h6, h7 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+            for f in range(F):
+                u, o = splat(Z[r, f]), f * axes + a
+                h0 = multiply_add(u, load(projection, o), h0)
+                h1 = multiply_add(u, load(projection, o + LANES), h1)
+                h2 = multiply_add(u, load(projection, o + 2 * LANES), h2)
+                h3 = multiply_add(u, load(projection, o + 3 * LANES), h3)
+                h4 = multiply_add(u, load(projection, o + 4 * LANES), h4)
+                h5 = multiply_add(u, load(projection, o + 5 * LANES), h5)
+                h6 = multiply_add(u, load(projection, o + 6 * LANES), h6)
+                h7 = multiply_add(u, load(projection, o + 7 * LANES), h7)
+            o = r * axes + a
+            store(H, o, h0)
+            store(H, o + LANES, h1)
+            store(H, o + 2 * LANES, h2)
+            store(H, o + 3 * LANES, h3)
+            store(H, o + 4 * LANES, h4)
+            store(H, o + 5 * LANES, h5)
+            store(H, o + 6 * LANES, h6)
+            store(H, o + 7 * LANES, h7)
+            a += 8 * LANES
+        while a < axes:
+            h = splat(0.0)
+            for f in range(F):
+                h = multiply_add(splat(Z[r, f]), load(projection, f * axes + a), h)
+            store(H, r * axes + a, h)
+            a += LANES
+    if squash:
+        for o in range(0, count * axes, LANES):
+            store(H, o, _sigmoid(load(H, o)))
 
 
 @kernel
 def project(X, shift, scale, limit, projection, out):  # type: ignore[no-untyped-def]
-    """The projection of every row, for the dense encoders.
-
-    ``projection`` is (n_features, axes), with rows of whole lines, as has ``out``.
-    """
-    z = np.empty(X.shape[1])
-    for r in range(X.shape[0]):
-        first = r * projection.shape[1]
-        project_row(X[r], shift, scale, limit, projection, False, z, out, first)
+    """The projection of every row, for the dense encoders."""
+    n = X.shape[0]
+    Z = np.empty(X.shape)
+    project_rows(X, 0, n, shift, scale, limit, projection, False, Z, out)
 
 
 @kernel
@@ -109,10 +123,13 @@ def soft_bins(  # type: ignore[no-untyped-def]
     axes = n_grids * grid_dim
     low = np.empty(axes, dtype=np.int32)
     offset = np.empty(axes)
-    z = np.empty(X.shape[1])
-    h = np.empty(projection.shape[1])
-    for r in range(X.shape[0]):
-        project_row(X[r], shift, scale, limit, projection, True, z, h, 0)
+    n = X.shape[0]
+    rows = min(TILE, n)
+    Z, H = np.empty((rows, X.shape[1])), aligned_rows(rows, projection.shape[1])
+    for r in range(n):
+        if r % TILE == 0:
+            project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
+        h = H[r % TILE]
         for a in range(axes):
             position = h[a] * n_bins
             low[a] = min(np.int32(position), np.int32(n_bins - 1))
@@ -154,10 +171,13 @@ def hard_bins(  # type: ignore[no-untyped-def]
     X, shift, scale, limit, projection, n_grids, n_bins, grid_dim, indices
 ):
     """Tile coding: the one cell of every grid that holds the point."""
-    z = np.empty(X.shape[1])
-    h = np.empty(projection.shape[1])
-    for r in range(X.shape[0]):
-        project_row(X[r], shift, scale, limit, projection, True, z, h, 0)
+    n = X.shape[0]
+    rows = min(TILE, n)
+    Z, H = np.empty((rows, X.shape[1])), aligned_rows(rows, projection.shape[1])
+    for r in range(n):
+        if r % TILE == 0:
+            project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
+        h = H[r % TILE]
         for g in range(n_grids):
             cell = np.int64(g)
             for a in range(g * grid_dim, (g + 1) * grid_dim):

@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from losse._kernels.encode import project_row
+from losse._kernels.encode import TILE, project_rows
 from losse._kernels.jit import kernel
-from losse._kernels.simd import LANES, add, load, multiply_add, splat, store
-
-# Rows projected before they are looked up: neither step then waits for the other.
-_ROWS = 16
+from losse._kernels.simd import LANES, add, aligned_rows, load, multiply_add, splat, store
 
 
 @kernel
@@ -62,16 +59,15 @@ def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  #
     S = W.shape[1]
     edges = n_bins + 1
     axes = 2 * n_grids
-    width = projection.shape[1]
-    z = np.empty(X.shape[1])
-    H = np.empty((_ROWS, width))
+    n = X.shape[0]
+    rows = min(TILE, n)
+    Z, H = np.empty((rows, X.shape[1])), aligned_rows(rows, projection.shape[1])
     offset = np.empty(axes)
     low = np.empty(axes, dtype=np.int64)
-    for r in range(X.shape[0]):
-        if r % _ROWS == 0:
-            for m in range(min(_ROWS, X.shape[0] - r)):
-                project_row(X[r + m], shift, scale, limit, projection, True, z, H, m * width)
-        h = H[r % _ROWS]
+    for r in range(n):
+        if r % TILE == 0:
+            project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
+        h = H[r % TILE]
         for a in range(axes):
             position = h[a] * n_bins
             low[a] = min(np.int32(position), np.int32(n_bins - 1))

@@ -17,6 +17,8 @@ from numba.core import cgutils
 from numba.core.datamodel import models, register_default
 from numba.extending import intrinsic
 
+from losse._kernels.jit import kernel
+
 LINE = 64
 """Bytes in a cache line."""
 LANES = LINE // 8
@@ -37,11 +39,19 @@ def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.ND
     """Zeros that start on a 64-byte boundary, unless they are too few for that to matter."""
     dtype = np.dtype(dtype)
     size = math.prod(shape)
-    if size < 1024:
+    if size < 256:
         return np.zeros(shape, dtype)
     raw = np.zeros(size + LINE // dtype.itemsize, dtype)
     first = -raw.ctypes.data % LINE // dtype.itemsize
     return raw[first : first + size].reshape(shape)
+
+
+@kernel
+def aligned_rows(rows, columns):  # type: ignore[no-untyped-def]
+    """The same inside a kernel, for doubles and without the zeros."""
+    raw = np.empty(rows * columns + LANES)
+    first = -np.int64(raw.ctypes.data) % LINE // 8
+    return raw[first : first + rows * columns].reshape(rows, columns)
 
 
 class LineType(types.Type):

@@ -4,6 +4,12 @@ A narrow window of inputs jumps about while the target function stays the same. 
 the same samples in the same order, each once and alone: the Losse regressor, a neural network, and
 a network that also keeps every sample and replays a batch of them at each step. After every few
 samples all are tested on fresh inputs from all windows visited so far.
+
+Each network has the better of ReLU and tanh units and the best learning rate of 1e-4, 3e-4, 1e-3,
+3e-3, 1e-2 and 3e-2, by the mean final error on 20 other streams (seeds 1000 to 1019). Errors there,
+with standard errors: online .238 +- .033 (ReLU, 3e-4; its best with tanh .368), replay
+.0048 +- .0011 (tanh, 1e-2; its best with ReLU .0110, where units die on a new window and never
+recover). Losse has the paper's settings for this stream and is not tuned.
 """
 
 from __future__ import annotations
@@ -50,11 +56,9 @@ class Settings:
     first_seed: int = 0
     """Seed of the first stream."""
     online_rate: float = 3e-4
-    """Adam's learning rate of the online network: the best of 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2
-    by the mean final error on 20 other streams (--first-seed 1000). Losse is not tuned."""
-    replay_rate: float = 3e-3
-    """The same for the network with replay. There 3e-3 and 1e-2 tie (errors 0.0112 and 0.0110,
-    standard error 0.003); this is the one that does better on the demo's own streams."""
+    """Adam's learning rate of the online network (ReLU units)."""
+    replay_rate: float = 1e-2
+    """Adam's learning rate of the network with replay (tanh units)."""
     checkpoints: int = 100
     """Number of tests along the stream."""
     out: Path = Path("results/demo")
@@ -91,7 +95,7 @@ class OnlineNetwork:
     """Two hidden layers of 50 units, one step of Adam for each sample."""
 
     def __init__(self, settings: Settings, seed: int) -> None:
-        self._net = _network(settings.online_rate, seed)
+        self._net = _network("relu", settings.online_rate, seed)
 
     def learn(self, x: Array, y: Array) -> None:
         self._net.partial_fit(x * INPUT_SCALE, y)
@@ -101,10 +105,10 @@ class OnlineNetwork:
 
 
 class ReplayNetwork:
-    """The same network with a memory of everything: each step takes 32 samples at random."""
+    """A network of that size with a memory of everything: each step takes 32 samples at random."""
 
     def __init__(self, settings: Settings, seed: int) -> None:
-        self._net = _network(settings.replay_rate, seed)
+        self._net = _network("tanh", settings.replay_rate, seed)
         self._rng = np.random.default_rng(seed)
         self._x = np.empty((settings.samples, 1))
         self._y = np.empty(settings.samples)
@@ -120,9 +124,13 @@ class ReplayNetwork:
         return self._net.predict(X * INPUT_SCALE)
 
 
-def _network(learning_rate: float, seed: int) -> MLPRegressor:
+def _network(activation: str, learning_rate: float, seed: int) -> MLPRegressor:
     return MLPRegressor(
-        hidden_layer_sizes=(50, 50), learning_rate_init=learning_rate, alpha=0.0, random_state=seed
+        hidden_layer_sizes=(50, 50),
+        activation=activation,
+        learning_rate_init=learning_rate,
+        alpha=0.0,
+        random_state=seed,
     )
 
 

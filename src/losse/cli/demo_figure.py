@@ -19,7 +19,11 @@ from losse.streams import Stream, chirp, piecewise_random_walk
 STYLES: dict[str, dict[str, Any]] = {
     "losse": {"color": "#0072B2", "label": "Losse (no stored samples)"},
     "nn-online": {"color": "#D55E00", "label": "network, online", "linestyle": "--"},
-    "nn-replay": {"color": "#009E73", "label": "network, replays all samples", "linestyle": "-."},
+    "nn-replay": {
+        "color": "#009E73",
+        "label": "network, replays stored samples",
+        "linestyle": "-.",
+    },
 }
 LAST: dict[str, Any] = {"color": "#F0E442", "alpha": 0.35, "linewidth": 0, "zorder": 0}
 LOOK: Any = {
