@@ -109,6 +109,15 @@ def project(X, shift, scale, limit, projection, out):  # type: ignore[no-untyped
 
 
 @kernel
+def locate(h, n_bins, low, offset):  # type: ignore[no-untyped-def]
+    """The bin of every axis and the place in it; a saturated 1 falls into the last bin's end."""
+    for a in range(low.shape[0]):
+        position = h[a] * n_bins
+        low[a] = min(np.int32(position), np.int32(n_bins - 1))
+        offset[a] = position - low[a]
+
+
+@kernel
 def soft_bins(  # type: ignore[no-untyped-def]
     X, shift, scale, limit, projection, n_grids, n_bins, grid_dim, indices, values
 ):
@@ -121,7 +130,7 @@ def soft_bins(  # type: ignore[no-untyped-def]
     cells = edges**grid_dim
     corners = 1 << grid_dim
     axes = n_grids * grid_dim
-    low = np.empty(axes, dtype=np.int32)
+    low = np.empty(axes, dtype=np.int64)
     offset = np.empty(axes)
     n = X.shape[0]
     rows = min(TILE, n)
@@ -129,11 +138,7 @@ def soft_bins(  # type: ignore[no-untyped-def]
     for r in range(n):
         if r % TILE == 0:
             project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
-        h = H[r % TILE]
-        for a in range(axes):
-            position = h[a] * n_bins
-            low[a] = min(np.int32(position), np.int32(n_bins - 1))
-            offset[a] = position - low[a]
+        locate(H[r % TILE], n_bins, low, offset)
         index, value = indices[r], values[r]
         if grid_dim == 2:
             for g in range(n_grids):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from losse._kernels.encode import TILE, project_rows
+from losse._kernels.encode import TILE, locate, project_rows
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, add, aligned_rows, load, multiply_add, splat, store
 
@@ -67,11 +67,7 @@ def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  #
     for r in range(n):
         if r % TILE == 0:
             project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
-        h = H[r % TILE]
-        for a in range(axes):
-            position = h[a] * n_bins
-            low[a] = min(np.int32(position), np.int32(n_bins - 1))
-            offset[a] = position - low[a]
+        locate(H[r % TILE], n_bins, low, offset)
         for q in range(0, S, 2 * LANES):
             a, b, c, d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
             wide = q + LANES < S

@@ -21,7 +21,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "nn-online": {"color": "#D55E00", "label": "network, online", "linestyle": "--"},
     "nn-replay": {
         "color": "#009E73",
-        "label": "network, replays stored samples",
+        "label": "network, replays old samples",
         "linestyle": "-.",
     },
 }
