@@ -56,13 +56,12 @@ def dot_rows(indices, values, T, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def mirror(A, out):  # type: ignore[no-untyped-def]
-    """The symmetric matrix whose upper triangle is A's, in the corner of ``out``."""
+def mirror(A):  # type: ignore[no-untyped-def]
+    """Copy the upper triangle onto the lower one, tile by tile."""
     n = A.shape[0]
     tile = 64
     for i0 in range(0, n, tile):
         for j0 in range(i0, n, tile):
-            for i in range(i0, min(i0 + tile, n)):
-                for j in range(max(i, j0), min(j0 + tile, n)):
-                    out[i, j] = A[i, j]
-                    out[j, i] = A[i, j]
+            for j in range(j0, min(j0 + tile, n)):
+                for i in range(i0, min(i0 + tile, j)):
+                    A[j, i] = A[i, j]

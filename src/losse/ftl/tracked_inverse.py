@@ -12,7 +12,7 @@ most of the excess. When total has grown by `GROWTH`, P is made anew.
 """
 
 import numpy as np
-from scipy.linalg.blas import dgemm
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotri
 
 from losse._kernels.blas import solve_lower
@@ -48,7 +48,8 @@ class TrackedInverse:
         self._own_lambda = self._lambda * np.sqrt(GROWTH)
         factor = ridge_cholesky(self.memory.square(), self._own_lambda)
         inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
-        mirror(inverse.T, self._P)
+        self._P[:D, :D] = inverse.T  # LAPACK's lower triangle is our upper one
+        mirror(self._P)
         self._count = 0
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         self._residual = (self._own_lambda - self._lambda) * self.weights
@@ -130,5 +131,6 @@ class TrackedInverse:
     def _push(self) -> None:
         """P -= T^T T."""
         T = self._pending[: self._count].T
-        dgemm(-1.0, T, T, beta=1.0, c=self._P.T, trans_b=True, overwrite_c=True)
+        dsyrk(-1.0, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
+        mirror(self._P)
         self._count = 0
