@@ -22,26 +22,30 @@ from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, LINE, add, load, multiply_add, splat, store
 from losse._kernels.small_solve import factor_and_solve
 
-# Steps remembered. More saves full rows but lengthens the sums; 4 to 8 measured best at 30 grids.
-RECENT = 6
+# Steps remembered. More saves full rows but lengthens the sums; 4 measured best at 30 grids.
+RECENT = 4
+# Rows of A multiplied together, so that W is read from cache once for all of them.
+ROWS = 8
 
 
 @kernel
 def rows_times(A, rows, count, W, out):  # type: ignore[no-untyped-def]
-    """out[k] = A[rows[k]] @ W for k < count; four rows by two lines of outputs at a time."""
+    """out[k] = A[rows[k]] @ W for k < count; eight rows by two lines of outputs at a time."""
     S = W.shape[1]
     lanes = LINE // W.itemsize
     real = W.dtype.type
     none = splat(real(0.0))
     last = count - 1
-    for k in range(0, count, 4):
-        k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
+    for k in range(0, count, ROWS):
+        k1, k2, k3, k4 = min(k + 1, last), min(k + 2, last), min(k + 3, last), min(k + 4, last)
+        k5, k6, k7 = min(k + 5, last), min(k + 6, last), min(k + 7, last)
         a0, a1, a2, a3 = A[rows[k]], A[rows[k1]], A[rows[k2]], A[rows[k3]]
-        o0, o1, o2, o3 = k * S, k1 * S, k2 * S, k3 * S
+        a4, a5, a6, a7 = A[rows[k4]], A[rows[k5]], A[rows[k6]], A[rows[k7]]
         for q in range(0, S, 2 * lanes):
-            s0, s1, s2, s3 = none, none, none, none
-            if q + lanes < S:
-                t0, t1, t2, t3 = none, none, none, none
+            s0, s1, s2, s3, s4, s5, s6, s7 = none, none, none, none, none, none, none, none
+            t0, t1, t2, t3, t4, t5, t6, t7 = none, none, none, none, none, none, none, none
+            wide = q + lanes < S
+            if wide:
                 for d in range(A.shape[1]):
                     w, v = load(W, d * S + q), load(W, d * S + q + lanes)
                     x0, x1 = splat(real(a0[d])), splat(real(a1[d]))
@@ -50,21 +54,41 @@ def rows_times(A, rows, count, W, out):  # type: ignore[no-untyped-def]
                     s1, t1 = multiply_add(x1, w, s1), multiply_add(x1, v, t1)
                     s2, t2 = multiply_add(x2, w, s2), multiply_add(x2, v, t2)
                     s3, t3 = multiply_add(x3, w, s3), multiply_add(x3, v, t3)
-                store(out, o0 + q + lanes, t0)
-                store(out, o1 + q + lanes, t1)
-                store(out, o2 + q + lanes, t2)
-                store(out, o3 + q + lanes, t3)
+                    x4, x5 = splat(real(a4[d])), splat(real(a5[d]))
+                    x6, x7 = splat(real(a6[d])), splat(real(a7[d]))
+                    s4, t4 = multiply_add(x4, w, s4), multiply_add(x4, v, t4)
+                    s5, t5 = multiply_add(x5, w, s5), multiply_add(x5, v, t5)
+                    s6, t6 = multiply_add(x6, w, s6), multiply_add(x6, v, t6)
+                    s7, t7 = multiply_add(x7, w, s7), multiply_add(x7, v, t7)
             else:
                 for d in range(A.shape[1]):
                     w = load(W, d * S + q)
-                    x0, x1 = splat(real(a0[d])), splat(real(a1[d]))
-                    x2, x3 = splat(real(a2[d])), splat(real(a3[d]))
-                    s0, s1 = multiply_add(x0, w, s0), multiply_add(x1, w, s1)
-                    s2, s3 = multiply_add(x2, w, s2), multiply_add(x3, w, s3)
-            store(out, o0 + q, s0)
-            store(out, o1 + q, s1)
-            store(out, o2 + q, s2)
-            store(out, o3 + q, s3)
+                    s0 = multiply_add(splat(real(a0[d])), w, s0)
+                    s1 = multiply_add(splat(real(a1[d])), w, s1)
+                    s2 = multiply_add(splat(real(a2[d])), w, s2)
+                    s3 = multiply_add(splat(real(a3[d])), w, s3)
+                    s4 = multiply_add(splat(real(a4[d])), w, s4)
+                    s5 = multiply_add(splat(real(a5[d])), w, s5)
+                    s6 = multiply_add(splat(real(a6[d])), w, s6)
+                    s7 = multiply_add(splat(real(a7[d])), w, s7)
+            store(out, k * S + q, s0)
+            store(out, k1 * S + q, s1)
+            store(out, k2 * S + q, s2)
+            store(out, k3 * S + q, s3)
+            store(out, k4 * S + q, s4)
+            store(out, k5 * S + q, s5)
+            store(out, k6 * S + q, s6)
+            store(out, k7 * S + q, s7)
+            if wide:
+                o = q + lanes
+                store(out, k * S + o, t0)
+                store(out, k1 * S + o, t1)
+                store(out, k2 * S + o, t2)
+                store(out, k3 * S + o, t3)
+                store(out, k4 * S + o, t4)
+                store(out, k5 * S + o, t5)
+                store(out, k6 * S + o, t6)
+                store(out, k7 * S + o, t7)
 
 
 @kernel
@@ -143,7 +167,7 @@ def update_rows(  # type: ignore[no-untyped-def]
     have rows of whole lines; ``W_like_A`` is W in A's precision (W itself for doubles), since
     products of two precisions are slow. ``clock`` counts rows; ``recent_*`` and ``last_active`` are
     the ring of steps. ``system`` (K, padded K + S), ``scratch`` (2, K, S) and ``product``
-    (4, columns of W_like_A) are aligned work space.
+    (ROWS, columns of W_like_A) are aligned work space.
     """
     n, K = indices.shape
     S = W.shape[1]
@@ -177,8 +201,8 @@ def update_rows(  # type: ignore[no-untyped-def]
                 ring = t % RECENT
                 _subtract_step(A[i], recent_cells[ring], recent_steps[ring], residual, k * S)
             _enter(A[i], cells, phi, weight * phi[k], system[k])
-        for m in range(0, count, 4):
-            some = stale[m : min(m + 4, count)]
+        for m in range(0, count, ROWS):
+            some = stale[m : min(m + ROWS, count)]
             rows_times(A, some, some.shape[0], W_like_A, product)
             for p in range(some.shape[0]):
                 k = place[m + p]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from losse._kernels.block_update import RECENT, update_rows
+from losse._kernels.block_update import RECENT, ROWS, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
@@ -33,7 +33,7 @@ class SparseSolver(Solver):
         self._weights_like_A = self.weights
         if memory.A.dtype != self.weights.dtype:
             self._weights_like_A = aligned((D, padded(S, memory.A.dtype)), memory.A.dtype)
-        self._product = aligned((4, self._weights_like_A.shape[1]), memory.A.dtype)
+        self._product = aligned((ROWS, self._weights_like_A.shape[1]), memory.A.dtype)
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take the rows of a batch in, one after the other."""
