@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from losse import FTLRegressor, LosseEncoder
+from losse import FTLRegressor, LosseEncoder, ReLUEncoder
 from tests.ftl.reference import stream
 
 SOLVERS = ["sparse", "dense", "exact", "auto"]
@@ -28,6 +28,16 @@ def test_constant_and_tiny_and_huge_features(solver):
         model.partial_fit(X[start : start + 50], Y[start : start + 50])
     assert np.isfinite(model.predict(X)).all()
     assert model.score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_features_of_any_magnitude(solver):
+    """Unscaled inputs make ReLU features of 1e6: the ridge vanishes beside their squares."""
+    X, Y = stream(400)
+    model = FTLRegressor(ReLUEncoder(60, scaling=None), solver=solver, ridge=1e-10)
+    for start in range(0, 400, 20):
+        model.partial_fit(1e6 * X[start : start + 20], Y[start : start + 20])
+    assert np.isfinite(model.predict(1e6 * X)).all()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

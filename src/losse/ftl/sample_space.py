@@ -67,11 +67,11 @@ class SampleSpace:
         self.size = m
         self._gram[:m, n:m] = self.features.gram(features)  # type: ignore[arg-type]
         self._gram[n:m, :n] = self._gram[:n, n:m].T
-        if n > 0 and 1 / DRIFT <= ridge / self._ridge <= DRIFT:
-            self._extend(n, m)
-        else:
-            self._ridge = ridge * DRIFT
-            self._extend(0, m)
+        if not 1 / DRIFT <= ridge / self._ridge <= DRIFT:
+            n, self._ridge = 0, ridge * DRIFT
+        while not self._extend(n, m):  # rounding makes the system indefinite: raise its ridge
+            largest = float(self._gram[:m, :m].diagonal().max())
+            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
 
     def leader(self) -> Array:
         """The weights that fit the samples best, (D, S)."""
@@ -98,15 +98,19 @@ class SampleSpace:
             assert self._indices is not None
             self._indices[rows] = features.indices
 
-    def _extend(self, n: int, m: int) -> None:
-        """Make the factor's rows n to m, given those before."""
+    def _extend(self, n: int, m: int) -> bool:
+        """Make the factor's rows n to m, given those before; False if that cannot be done."""
         L = self._factor
         cross = self._gram[:n, n:m].copy()
         solve_lower(L[:n, :n], cross)
         L[n:m, :n] = cross.T
         rest = self._gram[n:m, n:m] - cross.T @ cross
         np.einsum("ii->i", rest)[:] += self._ridge
-        L[n:m, n:m] = np.linalg.cholesky(rest)
+        try:
+            L[n:m, n:m] = np.linalg.cholesky(rest)
+        except np.linalg.LinAlgError:
+            return False
         half = self._targets[n:m] - cross.T @ self._half[:n]
         solve_lower(L[n:m, n:m], half)
         self._half[n:m] = half
+        return True

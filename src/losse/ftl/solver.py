@@ -36,8 +36,8 @@ class Solver(ABC):
         """Forget all that was derived from the memories, because they were changed."""
 
 
-def ridge_cholesky(A: Array, ridge: float) -> Array:
-    """Cholesky factor of A + ridge I in A's own place: its transpose's lower triangle.
+def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:
+    """Cholesky factor of A + ridge I, the lower triangle of A's transpose in place; and the ridge.
 
     Where rounding makes the sum indefinite, the ridge grows tenfold until it is not.
     """
@@ -47,7 +47,7 @@ def ridge_cholesky(A: Array, ridge: float) -> Array:
         # LAPACK sees the transpose and works on what is our upper triangle.
         factor, info = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info == 0:
-            return np.asarray(factor)
+            return np.asarray(factor), ridge
         ridge = max(10 * ridge, 1e-15 * float(original.max()))
         lower = np.tril(A, -1)
         np.add(lower, lower.T, out=A)
@@ -55,4 +55,5 @@ def ridge_cholesky(A: Array, ridge: float) -> Array:
 
 def ridge_solve(A: Array, ridge: float, B: Array) -> Array:
     """(A + ridge I)^-1 B, overwriting A."""
-    return np.asarray(dpotrs(ridge_cholesky(A, ridge), B, lower=1)[0])
+    factor, _ = ridge_cholesky(A, ridge)
+    return np.asarray(dpotrs(factor, B, lower=1)[0])

@@ -27,6 +27,8 @@ from losse.ftl.solver import ridge_cholesky
 GROWTH = 5.0
 EXCESS = 0.008
 PENDING = 256
+CORRECTIONS = 20
+"""Far more than it takes while P is accurate."""
 
 
 class TrackedInverse:
@@ -45,8 +47,9 @@ class TrackedInverse:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
         D = self.memory.dimension
         self._lambda = self.ridge * self.memory.total
-        self._own_lambda = self._lambda * np.sqrt(GROWTH)
-        factor = ridge_cholesky(self.memory.square(), self._own_lambda)
+        factor, self._own_lambda = ridge_cholesky(
+            self.memory.square(), self._lambda * np.sqrt(GROWTH)
+        )
         inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
         self._P[:D, :D] = inverse.T  # LAPACK's lower triangle is our upper one
         mirror(self._P)
@@ -64,10 +67,15 @@ class TrackedInverse:
             return
         self._residual -= (self._lambda - before) * self.weights
         root = np.sqrt(weights)
-        for start in range(0, len(features), PENDING):
-            part = slice(start, start + PENDING)
-            self._follow(features[part].scaled(root[part]), Y[part] * root[part, None])
-        self._correct()
+        try:
+            for start in range(0, len(features), PENDING):
+                part = slice(start, start + PENDING)
+                self._follow(features[part].scaled(root[part]), Y[part] * root[part, None])
+        except np.linalg.LinAlgError:  # rounding has made P indefinite
+            self.rebuild()
+            return
+        if not self._correct():
+            self.rebuild()
 
     def _follow(self, features: Features, Y: Array) -> None:
         """P -= T^T T, W += T^T L^-1 (Y - Phi W), where L L^T = I + Phi P Phi^T, T = L^-1 Phi P."""
@@ -87,17 +95,21 @@ class TrackedInverse:
         self._pending[self._count : self._count + n] = T
         self._count += n
 
-    def _correct(self) -> None:
-        """Steepest descent, preconditioned by P, until the certificate holds."""
+    def _correct(self) -> bool:
+        """Steepest descent, preconditioned by P, until the certificate holds; False if it fails to."""
         drift = self._lambda - self._own_lambda
         W, R = self.weights, self._residual
-        while (R * R).sum() > EXCESS * self._lambda * self.memory.objective(W, R, self._lambda):
+        for _ in range(CORRECTIONS):
+            objective = self.memory.objective(W, R, self._lambda)
+            if (R * R).sum() <= EXCESS * self._lambda * objective:
+                return True
             Z = self._apply(R)
             image = R + drift * Z  # (A + lambda I) Z
             curvature = (Z * image).sum(axis=0)
             length = (R * Z).sum(axis=0) / np.where(curvature > 0, curvature, 1.0)
             W += length * Z
             R -= length * image
+        return False
 
     def _inner(self, features: Features, T: Array) -> Array:
         """Phi T^T."""
