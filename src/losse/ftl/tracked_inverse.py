@@ -96,7 +96,7 @@ class TrackedInverse:
         self._count += n
 
     def _correct(self) -> bool:
-        """Steepest descent, preconditioned by P, until the certificate holds; False if it fails to."""
+        """Steepest descent, preconditioned by P, until the certificate holds; False if it fails."""
         drift = self._lambda - self._own_lambda
         W, R = self.weights, self._residual
         for _ in range(CORRECTIONS):
