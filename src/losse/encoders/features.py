@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from losse._kernels.accumulate import add_targets
 from losse._kernels.predict import weighted_rows
 from losse._kernels.simd import aligned, padded
 
@@ -43,6 +44,10 @@ class SparseFeatures:
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W, for W and out with rows padded to whole lines."""
         weighted_rows(self.indices, self.values, W, out)
+
+    def add_transposed(self, Y: Array, weights: Array, out: Array) -> None:
+        """out += Phi^T Y, each row with its weight."""
+        add_targets(out, self.indices, self.values, weights, Y)
 
     def gram(self, other: "SparseFeatures") -> Array:
         """Phi Phi'^T: inner products of these rows with those of ``other``."""
@@ -85,6 +90,10 @@ class DenseFeatures:
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
         np.matmul(self.values, W, out=out)
+
+    def add_transposed(self, Y: Array, weights: Array, out: Array) -> None:
+        """out += Phi^T Y, each row with its weight."""
+        out += (self.values * weights[:, None]).T @ Y
 
     def gram(self, other: "DenseFeatures") -> Array:
         """Phi Phi'^T: inner products of these rows with those of ``other``."""

@@ -7,9 +7,8 @@ is the preconditioner.
 
 import numpy as np
 
-from losse._kernels.accumulate import add_targets
 from losse._kernels.simd import aligned
-from losse.encoders import Features, SparseFeatures
+from losse.encoders import Features
 from losse.encoders.features import Array
 from losse.ftl.memory import Memory
 
@@ -36,10 +35,7 @@ class ConjugateGradients:
         error = aligned(Y.shape)
         features.times(self.weights, error)
         np.subtract(Y, error, out=error)
-        if isinstance(features, SparseFeatures):
-            add_targets(self._residual, features.indices, features.values, weights, error)
-        else:
-            self._residual += (features.values * weights[:, None]).T @ error
+        features.add_transposed(error, weights, self._residual)
         before, self._lambda = self._lambda, self.ridge * self.memory.total
         self._residual -= (self._lambda - before) * self.weights
         self.solve()

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from losse._kernels.accumulate import add_packed, add_square, add_targets
+from losse._kernels.accumulate import add_packed, add_square
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Encoder, Features, SparseFeatures
@@ -49,14 +49,7 @@ class Memory(ABC):
     def add(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch in. ``Y`` has padded rows, like B."""
         self.add_products(features, weights)
-        self.add_targets(features, Y, weights)
-
-    def add_targets(self, features: Features, Y: Array, weights: Array) -> None:
-        """The part of `add` that does not concern A."""
-        if isinstance(features, SparseFeatures):
-            add_targets(self.B, features.indices, features.values, weights, Y)
-        else:
-            self.B += (features.values * weights[:, None]).T @ Y
+        features.add_transposed(Y, weights, self.B)
         self.total += float(weights.sum())
         self.squares += weights @ (Y * Y)
 
@@ -164,7 +157,7 @@ class PackedMemory(Memory):
         for features in self._waiting:
             image = aligned((len(features), W.shape[1]))
             features.times(W, image)
-            add_targets(result, features.indices, features.values, np.ones(len(features)), image)
+            features.add_transposed(image, np.ones(len(features)), result)
         return result
 
     def scale(self, factor: float) -> None:

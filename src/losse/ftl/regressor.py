@@ -28,8 +28,7 @@ from losse.ftl.sparse import SparseSolver
 
 SOLVERS = ("auto", "sparse", "dense", "exact")
 AUTO_ITERATIONS = 2
-"""Conjugate gradients per batch that ``solver="auto"`` allows a large model. While samples are
-fewer than features, more of them bring the objective down but not the error on new data."""
+"""Conjugate gradients per batch that ``solver="auto"`` allows a large model."""
 
 # Active features encoded at once, and the weight at which discounted sums are scaled back.
 _CHUNK_ENTRIES = 1 << 22

@@ -10,7 +10,6 @@ more than `DRIFT`, the factor is made anew.
 
 import numpy as np
 
-from losse._kernels.accumulate import add_targets
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders import DenseFeatures, Features, SparseFeatures
@@ -80,10 +79,7 @@ class SampleSpace:
         solve_lower(self._factor[:n, :n], dual, transposed=True)
         features = self.features
         W = aligned((features.dimension, dual.shape[1]))
-        if isinstance(features, SparseFeatures):
-            add_targets(W, features.indices, features.values, np.ones(n), dual)
-        else:
-            np.matmul(features.values.T, dual, out=W)
+        features.add_transposed(dual, np.ones(n), W)
         return W
 
     def _store(self, features: Features, rows: slice) -> None:
