@@ -22,7 +22,9 @@ from losse._kernels.block_update import RECENT
 from losse._kernels.packed import packed_times
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import SparseFeatures
-from losse.ftl.memory import PackedMemory, SquareMemory, new_memory
+from losse.ftl.layout import new_memory
+from losse.ftl.memory import SquareMemory
+from losse.ftl.packed_memory import PackedMemory
 from losse.ftl.sparse import SparseSolver
 
 SMALL, LARGE = 30, 300  # grids

@@ -115,6 +115,23 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
     return np.asarray(weights)
 
 
+def check_ages(age: Any, n_rows: int) -> Array:
+    """``age`` as whole numbers from 0, one per row; None for rows that came last, in order."""
+    if age is None:
+        return np.arange(n_rows - 1.0, -1.0, -1.0)
+    ages = check_array(
+        age, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="age"
+    )
+    if ages.ndim == 0:
+        ages = np.full(n_rows, float(ages))
+    if ages.shape != (n_rows,):
+        raise ValueError(f"age has shape {ages.shape}, expected ({n_rows},): one number per row.")
+    _require_finite("age", ages)
+    if (ages < 0).any() or (ages != np.floor(ages)).any():
+        raise ValueError("age has an entry that is not a whole number from 0: give rows since.")
+    return np.asarray(ages)
+
+
 def _require_finite(name: str, values: Array) -> None:
     # A finite sum of squares has finite terms; any other (an overflow, say) needs a closer look.
     if math.isfinite(np.vdot(values, values)) or np.isfinite(values).all():

@@ -98,7 +98,16 @@ class Record:
     @property
     def run(self) -> str:
         """The record's file name without its ending: unique within an experiment."""
-        return re.sub(r"[^\w.+-]+", "-", f"{self.method}_{self.setting}_seed{self.seed}")
+        return file_name(self.method, self.setting, f"seed{self.seed}")
+
+
+def file_name(*parts: str | float) -> str:
+    """Join what tells runs apart to a name that every file system takes.
+
+    >>> file_name("nn", "a/b", "rate=0.1", "seed0")
+    'nn_a-b_rate=0.1_seed0'
+    """
+    return re.sub(r"[^\w.+=-]+", "-", "_".join(map(str, parts)))
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> Path:
@@ -112,7 +121,7 @@ def write_json(path: str | os.PathLike[str], value: Any) -> Path:
     {'a': 0.5}
     """
     path = Path(path)
-    text = _json_lines(_plain(value))
+    text = _json_lines(plain(value))
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -144,10 +153,11 @@ def write_record(record: Record, folder: str | os.PathLike[str]) -> Path:
 
 def read_records(folder: str | os.PathLike[str]) -> list[Record]:
     """Read all records of a folder, in the order of their file names."""
-    return [_read_record(path) for path in sorted(Path(folder).glob("*.json"))]
+    return [read_record(path) for path in sorted(Path(folder).glob("*.json"))]
 
 
-def _read_record(path: Path) -> Record:
+def read_record(path: Path) -> Record:
+    """Read one record. Raises ValueError if the file holds something else."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         data["score"] = math.nan if data["score"] is None else data["score"]
@@ -165,16 +175,20 @@ def _json_lines(value: Any) -> str:
     return "{\n" + ",\n".join(items) + "\n}\n"
 
 
-def _plain(value: Any) -> Any:
-    """Reduce a value to what strict JSON can hold."""
+def plain(value: Any) -> Any:
+    """Reduce a value to what strict JSON can hold.
+
+    >>> plain({"rates": (1e-3, np.float64(0.5)), "out": Path("results")})
+    {'rates': [0.001, 0.5], 'out': 'results'}
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, os.PathLike):

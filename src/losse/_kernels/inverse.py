@@ -56,6 +56,24 @@ def dot_rows(indices, values, T, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def quadratic_rows(indices, values, P, out):  # type: ignore[no-untyped-def]
+    """out[r] = phi_r . P phi_r for a symmetric P."""
+    n, K = indices.shape
+    for r in range(n):
+        s = 0.0
+        for k in range(K):
+            row = P[indices[r, k]]
+            v = values[r, k]
+            if v == 0.0:
+                continue
+            t = 0.0
+            for m in range(k):
+                t += values[r, m] * row[indices[r, m]]
+            s += v * (2.0 * t + v * row[indices[r, k]])
+        out[r] = s
+
+
+@kernel
 def mirror(A):  # type: ignore[no-untyped-def]
     """Copy the upper triangle onto the lower one, tile by tile."""
     n = A.shape[0]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_weights
 from losse.encoders.features import Array, Features
+from losse.state import Saved, State
 
 LIMIT = 3.0
 """Scaled inputs are clipped to [-3, 3] (appendix E)."""
@@ -111,6 +112,55 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         # Kept with rows of whole cache lines, as the kernel reads it.
         self._padded = aligned((self.n_features_in_, padded(axes)))
         self._padded[:, :axes] = projection.reshape(self.n_features_in_, axes)
+
+    def state(self) -> State:
+        """What makes the features, for checkpoints and comparisons: nothing but arrays."""
+        return {"shift": self._shift, "scale": self._scale, "projection": self.projection_}
+
+    def restore(self, saved: Saved) -> None:
+        """Become fitted by what `state` has returned."""
+        self.n_features_in_ = saved.length("shift")
+        self._shift = saved.array("shift", (self.n_features_in_,))
+        self._scale = saved.array("scale", (self.n_features_in_,))
+        self._limit = np.inf if self.scaling is None else LIMIT
+        shape = (self.n_features_in_, *self._projection_shape)
+        self.projection_ = saved.array("projection", shape)
+
+    def add_inputs(
+        self, projection: npt.ArrayLike, bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
+    ) -> Self:
+        """Let a fitted encoder take more input features, behind those it has.
+
+        ``projection`` holds their directions. ``bounds`` are the (low, high) that are mapped to
+        [-3, 3], or None for an encoder with ``scaling=None``. Midway between its bounds (at zero
+        without any) a new input adds nothing, so rows with this value are encoded as before.
+
+        >>> from losse import LosseEncoder
+        >>> encoder = LosseEncoder(n_grids=2, scaling=(-1, 1)).fit([[0.5]])
+        >>> before = encoder.transform([[0.5]])
+        >>> after = encoder.add_inputs(np.ones((1, 2, 2)), (0, 10)).transform([[0.5, 5.0]])
+        >>> bool((before != after).nnz)
+        False
+        """
+        check_is_fitted(self)
+        if hasattr(self, "feature_names_in_"):
+            raise ValueError("The encoder was fitted on named columns: fit it on an array instead.")
+        if (self.scaling is None) != (bounds is None):
+            raise ValueError(
+                f"bounds={bounds!r} do not suit scaling={self.scaling!r}: give (low, high), or "
+                "None if the encoder does not scale its inputs."
+            )
+        rows = np.asarray(projection, dtype=np.float64)
+        if rows.ndim == 0 or rows.shape[1:] != self._projection_shape:
+            expected = ", ".join(map(str, ("n", *self._projection_shape)))
+            raise ValueError(f"projection has shape {rows.shape}, expected ({expected}).")
+        shift, scale, _ = _learn_scaling(bounds, np.zeros((1, len(rows))), np.ones(1))
+        widened = np.concatenate([self.projection_, rows])
+        self._shift = np.concatenate([self._shift, shift])
+        self._scale = np.concatenate([self._scale, scale])
+        self.n_features_in_ = len(widened)
+        self.projection_ = widened
+        return self
 
     @property
     def _input_map(self) -> tuple[Array, Array, float, Array]:

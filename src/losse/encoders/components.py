@@ -7,6 +7,7 @@ from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_positive
 from losse.encoders.base import Encoder, Scaling
 from losse.encoders.features import Array
+from losse.state import Saved, State
 
 
 class ComponentEncoder(Encoder):
@@ -53,6 +54,15 @@ class ComponentEncoder(Encoder):
     def n_active(self) -> int:
         """All features of a row may be other than zero."""
         return int(self.n_components)
+
+    def state(self) -> State:
+        """What makes the features, for checkpoints and comparisons: nothing but arrays."""
+        return super().state() | {"offset": self.offset_}
+
+    def restore(self, saved: Saved) -> None:
+        """Become fitted by what `state` has returned."""
+        super().restore(saved)
+        self.offset_ = saved.array("offset", (self.n_components,))
 
     def _shifted(self, X: Array) -> Array:
         """P x + offset for every row."""

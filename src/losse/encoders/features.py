@@ -65,6 +65,10 @@ class SparseFeatures:
         """Each row times its factor."""
         return SparseFeatures(self.indices, self.values * factors[:, None], self.dimension)
 
+    def squared(self) -> "SparseFeatures":
+        """Each entry squared."""
+        return SparseFeatures(self.indices, self.values**2, self.dimension)
+
 
 @dataclass(frozen=True)
 class DenseFeatures:
@@ -102,6 +106,10 @@ class DenseFeatures:
     def scaled(self, factors: Array) -> "DenseFeatures":
         """Each row times its factor."""
         return DenseFeatures(self.values * factors[:, None])
+
+    def squared(self) -> "DenseFeatures":
+        """Each entry squared."""
+        return DenseFeatures(self.values**2)
 
 
 Features = SparseFeatures | DenseFeatures

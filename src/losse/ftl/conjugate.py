@@ -5,17 +5,22 @@ kept from one batch to the next, so a warm start costs no product with A. Each g
 is the preconditioner.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from losse._kernels.simd import aligned
 from losse.encoders import Features
 from losse.encoders.features import Array
 from losse.ftl.memory import Memory
+from losse.state import Saved, State
 
 EXCESS = 0.008
 """Stop when the objective is certainly within this share of its minimum."""
 REFRESH = 1.1
 """Growth of total after which the preconditioner is made anew."""
+MOST_ITERATIONS = 1000
+"""Of a solution that has no limit of its own; rounding may keep it from its tolerance."""
 
 
 class ConjugateGradients:
@@ -24,7 +29,7 @@ class ConjugateGradients:
     def __init__(self, memory: Memory, ridge: float, W: Array, iterations: int | None) -> None:
         self.memory = memory
         self.ridge = ridge
-        self.iterations = iterations
+        self.iterations = MOST_ITERATIONS if iterations is None else iterations
         self.weights = W
         self._lambda = ridge * memory.total
         self._residual = memory.B - memory.times(W) - self._lambda * W
@@ -43,41 +48,98 @@ class ConjugateGradients:
     def solve(self) -> None:
         """Iterate until the leader is near, or the number of iterations is used up."""
         if self.memory.total > REFRESH * self._precondition_at:
-            self._refresh()
-        W, R = self.weights, self._residual
-        Z = self._precondition(R)
-        direction = Z.copy()
-        rz = (R * Z).sum(axis=0)
-        done = 0
+            self._precondition_at = self.memory.total
+            self._inverse_blocks = block_inverses(self.memory, self._lambda)
+        iterate(
+            self.memory, self._lambda, self._inverse_blocks, self.weights, self._residual,
+            self._is_near, self.iterations,
+        )  # fmt: skip
+
+    def _is_near(self) -> bool:
         # The objective exceeds its minimum by at most ||R||^2 / lambda.
-        while done != self.iterations and (R * R).sum() > EXCESS * self._lambda * self._objective():
-            image = self.memory.times(direction) + self._lambda * direction
-            step = rz / _nonzero((direction * image).sum(axis=0))
-            W += step * direction
-            R -= step * image
-            Z = self._precondition(R)
-            before, rz = rz, (R * Z).sum(axis=0)
-            direction *= rz / _nonzero(before)
-            direction += Z
-            done += 1
+        W, R = self.weights, self._residual
+        return bool(
+            (R * R).sum() <= EXCESS * self._lambda * self.memory.objective(W, R, self._lambda)
+        )
 
-    def _objective(self) -> float:
-        return self.memory.objective(self.weights, self._residual, self._lambda)
+    def state(self) -> State:
+        """What a checkpoint keeps; the weights are the solver's."""
+        return {
+            "lambda": self._lambda,
+            "residual": self._residual,
+            "precondition_at": self._precondition_at,
+            "inverse_blocks": self._inverse_blocks,
+        }
 
-    def _refresh(self) -> None:
-        self._precondition_at = self.memory.total
-        blocks = self.memory.diagonal_blocks()
-        ridge = self._lambda * np.eye(blocks.shape[1])
-        for k, block in enumerate(blocks):  # one by one: all at once would need twice the memory
-            blocks[k] = np.linalg.inv(block + ridge)
-        self._inverse_blocks = blocks
+    def restore(self, saved: Saved) -> None:
+        """Take over what `state` has returned."""
+        self._lambda = saved.number("lambda", at_least=0.0)
+        saved.array("residual", out=self._residual)
+        self._precondition_at = saved.number("precondition_at", at_least=0.0)
+        self._inverse_blocks = saved.array("inverse_blocks", self.memory.block_shape)
 
-    def _precondition(self, R: Array) -> Array:
-        count, size, _ = self._inverse_blocks.shape
-        filled = np.zeros((count * size, R.shape[1]))
-        filled[: len(R)] = R
-        Z = self._inverse_blocks @ filled.reshape(count, size, -1)
-        return np.asarray(Z.reshape(count * size, -1)[: len(R)])
+
+def iterate_to_leader(memory: Memory, ridge: float, W: Array) -> None:
+    """Change the weights to those of the leader, within a percent of its objective."""
+    ConjugateGradients(memory, ridge, W, None).solve()
+
+
+def solve_system(
+    memory: Memory, penalty: float, inverse_blocks: Array, B: Array, tolerance: float
+) -> Array:
+    """X with (A + penalty I) X = B, so near that B^T X is right within ``tolerance`` of itself."""
+    X, R = aligned(B.shape), B.copy()
+
+    def near() -> bool:
+        # B^T (A + lambda I)^-1 B exceeds B^T X by R^T (A + lambda I)^-1 R, if X is a Galerkin
+        # solution, as here; and that is at most ||R||^2 / lambda.
+        return bool(((R * R).sum(axis=0) <= tolerance * penalty * (B * X).sum(axis=0)).all())
+
+    iterate(memory, penalty, inverse_blocks, X, R, near, MOST_ITERATIONS)
+    return X
+
+
+def iterate(
+    memory: Memory,
+    penalty: float,
+    inverse_blocks: Array,
+    W: Array,
+    R: Array,
+    near: Callable[[], bool],
+    most: int,
+) -> None:
+    """Conjugate gradients in place on W and its residual R, until ``near`` or ``most`` are done."""
+    Z = _precondition(inverse_blocks, R)
+    direction = Z.copy()
+    rz = (R * Z).sum(axis=0)
+    done = 0
+    while done != most and not near():
+        image = memory.times(direction) + penalty * direction
+        step = rz / _nonzero((direction * image).sum(axis=0))
+        W += step * direction
+        R -= step * image
+        Z = _precondition(inverse_blocks, R)
+        before, rz = rz, (R * Z).sum(axis=0)
+        direction *= rz / _nonzero(before)
+        direction += Z
+        done += 1
+
+
+def block_inverses(memory: Memory, penalty: float) -> Array:
+    """The inverses of the diagonal blocks of A + penalty I."""
+    blocks = memory.diagonal_blocks()
+    ridge = penalty * np.eye(blocks.shape[1])
+    for k, block in enumerate(blocks):  # one by one: all at once would need twice the memory
+        blocks[k] = np.linalg.inv(block + ridge)
+    return blocks
+
+
+def _precondition(inverse_blocks: Array, R: Array) -> Array:
+    count, size, _ = inverse_blocks.shape
+    filled = np.zeros((count * size, R.shape[1]))
+    filled[: len(R)] = R
+    Z = inverse_blocks @ filled.reshape(count, size, -1)
+    return np.asarray(Z.reshape(count * size, -1)[: len(R)])
 
 
 def _nonzero(values: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from losse.encoders import Features
 from losse.encoders.features import Array
-from losse.ftl.solver import Solver, ridge_solve
+from losse.ftl.solver import Solver
 
 
 class DenseSolver(Solver):
@@ -11,8 +11,7 @@ class DenseSolver(Solver):
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and solve for all weights."""
         self.memory.add(features, Y, weights)
-        ridge = self.ridge * self.memory.total
-        self.weights[:] = ridge_solve(self.memory.square(), ridge, self.memory.B)
+        self.renew()
 
     def refresh(self) -> None:
         """Nothing is derived from the memories but the weights."""

@@ -7,11 +7,13 @@ an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 
 from losse.encoders import Features
 from losse.encoders.features import Array
-from losse.ftl.conjugate import ConjugateGradients
-from losse.ftl.memory import SQUARE_LIMIT, Memory
+from losse.ftl.conjugate import ConjugateGradients, iterate_to_leader
+from losse.ftl.layout import SQUARE_LIMIT
+from losse.ftl.memory import Memory
 from losse.ftl.sample_space import SampleSpace
 from losse.ftl.solver import Solver
-from losse.ftl.tracked_inverse import TrackedInverse
+from losse.ftl.tracked_inverse import PENDING, TrackedInverse
+from losse.state import Saved, State, nested
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
@@ -26,12 +28,14 @@ class ExactSolver(Solver):
     that percent is reached.
     """
 
-    def __init__(self, memory: Memory, ridge: float, iterations: int | None = None) -> None:
+    def __init__(
+        self, memory: Memory, ridge: float, n_active: int, iterations: int | None = None
+    ) -> None:
         super().__init__(memory, max(ridge, SMALLEST_RIDGE))
+        self._n_active = n_active
         self._iterations = iterations
         self._large = memory.dimension > SQUARE_LIMIT
-        limit = SAMPLE_LIMIT if self._large else max(1, memory.dimension // 2)
-        self._samples: SampleSpace | None = SampleSpace(limit, memory.B.shape[1])
+        self._samples: SampleSpace | None = self._no_samples()
         self._follower: TrackedInverse | ConjugateGradients | None = None
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
@@ -39,7 +43,7 @@ class ExactSolver(Solver):
         self.memory.add(features, Y, weights)
         if self._samples is not None:
             if self._samples.size + len(features) <= self._samples.limit:
-                self._samples.add(features, Y, weights, self.ridge * self.memory.total)
+                self._samples.add(features, Y, weights, self.penalty)
                 self.weights[:] = self._samples.leader()
                 return
             self._samples = None
@@ -54,11 +58,89 @@ class ExactSolver(Solver):
         self._samples = None
         self._follower = None
 
+    def clear(self) -> None:
+        """Forget everything."""
+        super().clear()
+        self._samples = self._no_samples()
+
+    def absorb(self, other: Solver, factor: float) -> None:
+        """Add another solver's memories; `renew` is to follow."""
+        mine, theirs = self._samples, getattr(other, "_samples", None)
+        self.memory.absorb(other.memory, factor)
+        if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
+            mine.absorb(theirs, factor, self.penalty)
+        else:
+            self.refresh()
+
+    def renew(self) -> None:
+        """Make the weights the leader of the memories as they are now."""
+        if self._samples is not None:
+            self._samples.settle(self.penalty)
+            self.weights[:] = self._samples.leader()
+        elif self._large:
+            iterate_to_leader(self.memory, self.ridge, self.weights)
+            self._follower = None
+        else:
+            self._follower = follower = self._new_inverse()
+            follower.refine()
+            self.weights[:] = follower.weights
+
+    def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
+        follower = self._follower
+        if isinstance(follower, TrackedInverse) and len(features) <= PENDING:
+            follower.unlearn(features, Y, weights)
+            self.weights[:] = follower.weights
+        elif self._large:
+            self.memory.add(features, Y, -weights)
+            self.refresh()
+            self.renew()
+        else:
+            super()._unlearn(features, Y, weights, penalty)
+
+    def state(self) -> State:
+        """What a checkpoint keeps: whichever method is at work, too."""
+        own: State = {"method": "none"}
+        if self._samples is not None:
+            own = {"method": "samples"} | nested("samples", self._samples.state())
+        elif isinstance(self._follower, TrackedInverse):
+            own = {"method": "inverse"} | nested("inverse", self._follower.state())
+        elif self._follower is not None:
+            own = {"method": "iterations"} | nested("iterations", self._follower.state())
+        return super().state() | own
+
+    def restore(self, saved: Saved) -> None:
+        """Take over what `state` has returned."""
+        super().restore(saved)
+        self.refresh()
+        methods = ("none", "samples", "iterations" if self._large else "inverse")
+        method = saved.word("method", methods)
+        if method == "samples":
+            self._samples = self._no_samples()
+            self._samples.restore(saved.part(method), self.memory.dimension, self._n_active)
+        elif method == "inverse":
+            inverse = TrackedInverse(self.memory, self.ridge)
+            inverse.restore(saved.part(method), self.weights)
+            self._follower = inverse
+        elif method == "iterations":
+            follower = self._new_iteration()
+            follower.restore(saved.part(method))
+            self._follower = follower
+
+    def _no_samples(self) -> SampleSpace:
+        limit = SAMPLE_LIMIT if self._large else max(1, self.memory.dimension // 2)
+        return SampleSpace(limit, self.memory.B.shape[1])
+
+    def _new_inverse(self) -> TrackedInverse:
+        follower = TrackedInverse(self.memory, self.ridge)
+        follower.rebuild()
+        return follower
+
     def _new_follower(self) -> TrackedInverse | ConjugateGradients:
         if not self._large:
-            return TrackedInverse(self.memory, self.ridge)
-        follower = ConjugateGradients(
-            self.memory, self.ridge, self.weights.copy(), self._iterations
-        )
+            return self._new_inverse()
+        follower = self._new_iteration()
         follower.solve()
         return follower
+
+    def _new_iteration(self) -> ConjugateGradients:
+        return ConjugateGradients(self.memory, self.ridge, self.weights.copy(), self._iterations)

@@ -1,8 +1,7 @@
-"""The two memories of the paper, A = sum phi phi^T and B = sum phi y^T, in two layouts.
+"""The two memories of the paper, A = sum phi phi^T and B = sum phi y^T.
 
-A is symmetric. Up to a few thousand features it is a full square, which is fastest to read row by
-row. Beyond that only the lower triangle is kept, as blocks of grid pairs: half the
-memory, and a batch enters one block after the other while it is in cache.
+Sums can be added to, taken from and added up: learning, unlearning and merging are one
+operation each.
 """
 
 from abc import ABC, abstractmethod
@@ -10,17 +9,25 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from losse._kernels.accumulate import add_packed, add_square
-from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
+from losse._kernels.accumulate import add_square
 from losse._kernels.simd import aligned, padded
-from losse.encoders import Encoder, Features, SparseFeatures
+from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
-from losse.encoders.grid import GridEncoder
+from losse.state import Saved, State
 
-SQUARE_LIMIT = 8192
-"""Features up to which A is a full square: half a gigabyte of doubles."""
-WAITING = 500
-"""Rows that enter a packed A together."""
+ROUNDING = 1e-9
+"""Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
+
+
+class NotLearnedError(ValueError):
+    """Samples are to be unlearned that were not learned."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "X, y cannot be unlearned: the model has not learned all of these rows, or with other "
+            "targets or a smaller sample_weight. Pass only rows that were learned, each once, with "
+            "the weights (and, under a discount, the age) that they have."
+        )
 
 
 class Memory(ABC):
@@ -47,7 +54,7 @@ class Memory(ABC):
         self.squares = np.zeros(padded(n_outputs))
 
     def add(self, features: Features, Y: Array, weights: Array) -> None:
-        """Take a batch in. ``Y`` has padded rows, like B."""
+        """Take a batch in, or out by negative weights. ``Y`` has padded rows, like B."""
         self.add_products(features, weights)
         features.add_transposed(Y, weights, self.B)
         self.total += float(weights.sum())
@@ -67,6 +74,70 @@ class Memory(ABC):
             part *= factor
         self.total *= factor
 
+    def absorb(self, other: "Memory", factor: float) -> None:
+        """Add the sums of another memory of the same layout, times ``factor``."""
+        for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
+            mine += (factor * theirs).astype(mine.dtype, copy=False)
+        self.B += factor * other.B
+        self.squares += factor * other.squares
+        self.total += factor * other.total
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for part in (self.A, self.B, self.squares):
+            part[...] = 0.0
+        self.total = 0.0
+
+    def require(self, features: Features, Y: Array, weights: Array) -> None:
+        """Raise `ValueError` if these samples cannot be part of the sums."""
+        square = features.squared()
+        diagonal = aligned((self.dimension, padded(1)))
+        column = aligned((len(features), padded(1)))
+        column[:, 0] = 1.0
+        square.add_transposed(column, weights, diagonal)
+        slack = self.rounding
+        known = self.diagonal()
+        if (
+            weights.sum() > self.total * (1 + slack)
+            or (diagonal[:, 0] > known + slack * known.max()).any()
+            or (weights @ (Y * Y) > self.squares * (1 + slack)).any()
+        ):
+            raise NotLearnedError()
+
+    def require_targets(self, W: Array, right: Array, Y: Array, weights: Array) -> None:
+        """Raise `NotLearnedError` if W would have less than no error once these targets are gone.
+
+        ``right`` is (A + lambda I) W + 2 R without them, with R the residual: B, for the leader.
+        """
+        left = self.squares - weights @ (Y * Y) - (W * right).sum(axis=0)
+        if (left < -1e3 * self.rounding * self.squares).any():
+            raise NotLearnedError()
+
+    @property
+    def rounding(self) -> float:
+        """Share of a sum that rounding may have changed."""
+        return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
+
+    def squared_errors(self, W: Array) -> Array:
+        """sum w (y - W^T phi)^2 per output."""
+        errors = self.squares - (W * (2 * self.B - self.times(W))).sum(axis=0)
+        return np.maximum(errors, 1e-14 * self.squares)  # what rounding leaves of a perfect fit
+
+    def state(self) -> State:
+        """What a checkpoint keeps."""
+        return {"A": self.A, "B": self.B, "squares": self.squares, "total": self.total}
+
+    def restore(self, saved: Saved) -> None:
+        """Take over what `state` has returned."""
+        saved.array("A", out=self.A)
+        saved.array("B", out=self.B)
+        saved.array("squares", out=self.squares)
+        self.total = saved.number("total", at_least=0.0)
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """The diagonal of A."""
+
     @abstractmethod
     def add_products(self, features: Features, weights: Array) -> None:
         """A += sum of w phi phi^T."""
@@ -78,6 +149,11 @@ class Memory(ABC):
     @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
+
+    @property
+    @abstractmethod
+    def block_shape(self) -> tuple[int, int, int]:
+        """Shape of `diagonal_blocks`."""
 
     @abstractmethod
     def diagonal_blocks(self) -> Array:
@@ -98,6 +174,10 @@ class SquareMemory(Memory):
         else:
             self.A += (features.values * weights[:, None]).T @ features.values
 
+    def diagonal(self) -> Array:
+        """The diagonal of A."""
+        return np.array(self.A.diagonal(), dtype=np.float64)
+
     def times(self, W: Array) -> Array:
         """A W, for W with padded rows."""
         return np.asarray(self.A @ W.astype(self.A.dtype, copy=False), dtype=np.float64)
@@ -106,111 +186,17 @@ class SquareMemory(Memory):
         """A as a new full square of doubles."""
         return np.array(self.A, dtype=np.float64)
 
+    @property
+    def block_shape(self) -> tuple[int, int, int]:
+        """Shape of `diagonal_blocks`."""
+        size = min(128, self.dimension)
+        return -(-self.dimension // size), size, size
+
     def diagonal_blocks(self) -> Array:
         """Slices of 128 along the diagonal; the last one is filled up with the identity."""
-        size = min(128, self.dimension)
-        count = -(-self.dimension // size)
+        count, size, _ = self.block_shape
         blocks = np.tile(np.eye(size), (count, 1, 1))
         for k in range(count):
             part = self.A[k * size : (k + 1) * size, k * size : (k + 1) * size]
             blocks[k, : len(part), : len(part)] = part
         return blocks
-
-
-class PackedMemory(Memory):
-    """A as the lower triangle of blocks, one per pair of grids.
-
-    A is several gigabytes, and every batch touches most of it. So rows wait until they are
-    `WAITING`, and enter it together; products with A account for them in the meantime.
-    """
-
-    def __init__(self, n_grids: int, size: int, n_outputs: int, dtype: npt.DTypeLike) -> None:
-        super().__init__(n_grids * size, n_outputs)
-        self.size = size
-        self.A = np.zeros((n_grids * (n_grids + 1) // 2, size, size), dtype)
-        self._waiting: list[SparseFeatures] = []
-
-    def add_products(self, features: Features, weights: Array) -> None:
-        """A += sum of w phi phi^T, now or soon."""
-        assert isinstance(features, SparseFeatures)
-        self._waiting.append(features.scaled(np.sqrt(weights)))
-        if sum(map(len, self._waiting)) >= WAITING:
-            self.settle()
-
-    def settle(self) -> None:
-        """Let all rows that wait enter A."""
-        if not self._waiting:
-            return
-        indices = np.concatenate([features.indices for features in self._waiting])
-        values = np.concatenate([features.values for features in self._waiting])
-        self._waiting.clear()
-        add_packed(self.A, self.size, indices, values, np.ones(len(indices)))
-
-    def times(self, W: Array) -> Array:
-        """A W, for W with padded rows; computed in A's precision."""
-        dtype = self.A.dtype
-        V = aligned((len(W), padded(W.shape[1], dtype)), dtype)
-        V[:, : W.shape[1]] = W
-        out = aligned(V.shape, dtype)
-        packed_times(self.A, self.size, V, out)
-        result = np.array(out[:, : W.shape[1]], dtype=np.float64)
-        for features in self._waiting:
-            image = aligned((len(features), W.shape[1]))
-            features.times(W, image)
-            features.add_transposed(image, np.ones(len(features)), result)
-        return result
-
-    def scale(self, factor: float) -> None:
-        """Multiply the weight of every sample by ``factor``."""
-        self.settle()
-        super().scale(factor)
-
-    def square(self) -> Array:
-        """A as a new full square of doubles."""
-        self.settle()
-        out = np.empty((self.dimension, self.dimension))
-        packed_to_square(self.A, self.size, out)
-        return out
-
-    def diagonal_blocks(self) -> Array:
-        """One block per grid."""
-        self.settle()
-        g = np.arange(self.dimension // self.size)
-        return np.asarray(self.A[g * (g + 1) // 2 + g], dtype=np.float64)
-
-    def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
-        """Some rows of A, times W."""
-        self.settle()
-        out = aligned((len(cells), W.shape[1]))
-        packed_rows_times(self.A, self.size, cells, W, out)
-        return out
-
-    def block(self, cells: npt.NDArray[np.int32]) -> Array:
-        """A_ss for some cells s, in ascending order."""
-        self.settle()
-        out = np.empty((len(cells), len(cells)))
-        packed_block(self.A, self.size, cells, out)
-        return out
-
-
-def is_packed(encoder: Encoder) -> bool:
-    """Whether A is kept packed for this encoder's features."""
-    return isinstance(encoder, GridEncoder) and encoder.dimension > SQUARE_LIMIT
-
-
-def memory_bytes(encoder: Encoder, dtype: npt.DTypeLike) -> float:
-    """Size of A before it is allocated."""
-    itemsize = np.dtype(dtype).itemsize
-    if is_packed(encoder):
-        assert isinstance(encoder, GridEncoder)
-        n, size = encoder.n_grids, encoder.cells_per_grid
-        return n * (n + 1) / 2 * size**2 * itemsize
-    return float(encoder.dimension) ** 2 * itemsize
-
-
-def new_memory(encoder: Encoder, n_outputs: int, dtype: npt.DTypeLike) -> Memory:
-    """Empty memories for an encoder's features, in the layout that suits their number."""
-    if is_packed(encoder):
-        assert isinstance(encoder, GridEncoder)
-        return PackedMemory(encoder.n_grids, encoder.cells_per_grid, n_outputs, dtype)
-    return SquareMemory(encoder.dimension, n_outputs, dtype)

@@ -1,34 +1,31 @@
 """`FTLRegressor`: the scikit-learn face of follow-the-leader regression."""
 
-from copy import deepcopy
-from numbers import Real
-from typing import Any, Self
+from __future__ import annotations
+
+import os
+from threading import RLock
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from losse._kernels.simd import aligned, padded
+from losse.archive import Progress
 from losse.checks import (
+    check_ages,
     check_inputs,
-    check_positive,
     check_targets,
     check_weights,
     remember_inputs,
 )
-from losse.encoders import Encoder, LosseEncoder
+from losse.encoders import Encoder
 from losse.encoders.features import Array
-from losse.ftl.capacity import require_memory
-from losse.ftl.dense import DenseSolver
-from losse.ftl.exact import ExactSolver
-from losse.ftl.memory import is_packed, memory_bytes, new_memory
+from losse.ftl import checkpoint, merging
+from losse.ftl.construction import check_parameters, fitted_encoder, new_solver
+from losse.ftl.posterior import Posterior, new_posterior
 from losse.ftl.solver import Solver
-from losse.ftl.sparse import SparseSolver
-
-SOLVERS = ("auto", "sparse", "dense", "exact")
-AUTO_ITERATIONS = 2
-"""Conjugate gradients per batch that ``solver="auto"`` allows a large model."""
 
 # Active features encoded at once, and the weight at which discounted sums are scaled back.
 _CHUNK_ENTRIES = 1 << 22
@@ -92,6 +89,15 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     1.0
     """
 
+    encoder_: Encoder
+    n_features_in_: int
+    n_outputs_: int
+    n_samples_seen_: int
+    _solver: Solver
+    _posterior: Posterior | None
+    _single: bool
+    _weight: float
+
     def __init__(
         self,
         encoder: Encoder | None = None,
@@ -119,46 +125,186 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Learn from more rows: one, or a batch of any size."""
         return self._learn(X, y, sample_weight, reset=not hasattr(self, "_solver"))
 
-    def predict(self, X: npt.ArrayLike) -> Array:
-        """Predicted targets, one row (or, for 1-d targets, one number) per row of ``X``."""
+    @overload
+    def predict(self, X: npt.ArrayLike, return_std: Literal[False] = False) -> Array: ...
+    @overload
+    def predict(self, X: npt.ArrayLike, return_std: Literal[True]) -> tuple[Array, Array]: ...
+
+    def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        r"""Predicted targets, one row (or, for 1-d targets, one number) per row of ``X``.
+
+        With ``return_std`` also their standard deviations, those of Bayesian linear regression,
+        :math:`\hat\sigma \sqrt{1 + \phi^T (A + \lambda I)^{-1} \phi}`: noise, and what the data
+        leave open. The first such call after learning factorises A, some :math:`D^3` operations;
+        models of more than 8192 features iterate for every row instead, which is slow.
+
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 200)[:, None]
+        >>> model = FTLRegressor().fit(X, X[:, 0])
+        >>> mean, std = model.predict(X[:3], return_std=True)
+        >>> mean.shape, std.shape
+        ((3,), (3,))
+        """
         if not hasattr(self, "_solver"):
             check_is_fitted(self)
-        X = check_inputs(self, X, reset=False)
-        W = self._solver.weights
-        out = aligned((len(X), W.shape[1]))
-        self.encoder_.times(X, W, out)
-        predictions = out[:, : self.n_outputs_]
-        return predictions[:, 0].copy() if self._single else predictions.copy()
+        with self._guard:
+            X = check_inputs(self, X, reset=False)
+            W = self._solver.weights
+            out = aligned((len(X), W.shape[1]))
+            self.encoder_.times(X, W, out)
+            predictions = self._shaped(out)
+            return (predictions, self._deviations(X)) if return_std else predictions
+
+    def unlearn(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        age: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Remove rows that were learned, as if they had never been.
+
+        The weights become the leader of what is left, whatever the solver. Rows that cannot
+        be part of what was learned are refused, and the model stays as it is; rows that were not
+        learned but look like those that were cannot be told from them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As they were learned.
+        age
+            With ``discount`` below one, the number of rows learned after each of these; None for
+            the latest rows, in the order in which they were learned. Time is not turned back: the
+            weights of all other rows stay as they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from losse import FTLRegressor, LosseEncoder
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> y = np.sin(X[:, 0])
+        >>> encoder = LosseEncoder(n_grids=5).fit(X)
+        >>> model = FTLRegressor(encoder).fit(X, y).unlearn(X[200:], y[200:])
+        >>> without = FTLRegressor(encoder).fit(X[:200], y[:200])
+        >>> bool(np.allclose(model.predict(X), without.predict(X), atol=0.02))
+        True
+        """
+        check_is_fitted(self)
+        with self._guard:
+            inputs = check_inputs(self, X, reset=False)
+            targets = check_targets(y, len(inputs), self.n_outputs_)
+            weights = check_weights(sample_weight, len(inputs))
+            ages = check_ages(age, len(inputs))
+            counted = weights > 0
+            if counted.sum() > self.n_samples_seen_:
+                raise ValueError(
+                    f"X has {counted.sum()} rows to unlearn, but only {self.n_samples_seen_} were "
+                    "learned: pass only rows that were learned, each once."
+                )
+            weights = weights * self.discount**ages * self._weight
+            features = self.encoder_.encode(inputs[counted])
+            self._solver.unlearn(features, self._filled(targets[counted]), weights[counted])
+            self._posterior = None
+            self.n_samples_seen_ -= int(counted.sum())
+        return self
+
+    def merge(self, other: FTLRegressor) -> Self:
+        """Add what another model has learned, as if this one had learned its rows, too.
+
+        Both must have the same fitted encoder and the same outputs; give both the same
+        encoder, fitted or with ``scaling=None`` or bounds. ``other`` stays as it is. This
+        model keeps its own ridge, solver, discount and precision; under a discount, both models'
+        latest rows are equally recent. `losse.ftl.merge_all` merges many.
+
+        >>> import numpy as np
+        >>> from losse import FTLRegressor, LosseEncoder
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> y = np.sin(X[:, 0])
+        >>> encoder = LosseEncoder(n_grids=5).fit(X)
+        >>> parts = [FTLRegressor(encoder).fit(X[k::2], y[k::2]) for k in (0, 1)]
+        >>> parts[0].merge(parts[1]).n_samples_seen_
+        300
+        """
+        merging.require_mergeable(self, other)
+        # Always in the same order, or two threads could wait for each other.
+        first, second = (self, other) if id(self) < id(other) else (other, self)
+        with first._guard, second._guard:
+            merging.absorb(self, other)
+            self._solver.renew()
+        return self
+
+    def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
+        """Write the model to a file, which `load` reads.
+
+        The file is replaced only when the new one is complete and on the disk: a crash in
+        between leaves the old one. It holds no code (no pickle), knows its version, and is
+        checksummed. A model that is loaded goes on exactly, bit for bit, as the one that was saved.
+
+        Parameters
+        ----------
+        path
+            Of the file. Its folder must exist.
+        progress
+            Whether to show a line of progress on a terminal, if it takes a while; or a function
+            that gets the bytes written and the bytes in all.
+
+        Examples
+        --------
+        >>> import tempfile, os, numpy as np
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.losse")
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> model = FTLRegressor().fit(X, X)
+        >>> model.save(path)
+        >>> bool((FTLRegressor.load(path).predict(X) == model.predict(X)).all())
+        True
+        """
+        check_is_fitted(self)
+        with self._guard:
+            checkpoint.save(self, path, progress)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], progress: bool | Progress = True) -> Self:
+        """Read a model that `save` has written.
+
+        A file that is damaged, foreign, too new or makes no sense raises
+        `losse.archive.ArchiveError`, a `ValueError`, that says what is wrong with it.
+        """
+        model = cls()
+        checkpoint.load(model, path, progress)
+        return model
 
     @property
     def weights_(self) -> Array:
         """W, of shape (D, n_outputs): a copy of the weights at this moment."""
         if not hasattr(self, "_solver"):
             raise AttributeError("weights_ exist only after fit or partial_fit.")
-        return self._solver.weights[:, : self.n_outputs_].copy()
+        with self._guard:
+            return self._solver.weights[:, : self.n_outputs_].copy()
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
-        if reset:
-            self._check_parameters()
-        n_outputs = None if reset else self.n_outputs_
-        inputs = check_inputs(self, X, reset=reset)
-        targets = check_targets(y, len(inputs), n_outputs)
-        weights = check_weights(sample_weight, len(inputs))
-        if sample_weight is not None and not weights.all():
-            counted = weights > 0
-            inputs, targets, weights = inputs[counted], targets[counted], weights[counted]
-        if reset:
-            self._start(inputs, targets, weights)
-            remember_inputs(self, X)
-        step = self._rows_at_once()
-        for start in range(0, len(inputs), step):
-            rows = slice(start, start + step)
-            some = targets[rows]
-            filled = aligned((len(some), padded(self.n_outputs_)))
-            filled[:, : self.n_outputs_] = some.reshape(len(some), -1)
-            features = self.encoder_.encode(inputs[rows])
-            self._solver.learn(features, filled, self._discounted(weights[rows]))
-        self.n_samples_seen_ += len(inputs)
+        with self._guard:
+            if reset:
+                check_parameters(self)
+            n_outputs = None if reset else self.n_outputs_
+            inputs = check_inputs(self, X, reset=reset)
+            targets = check_targets(y, len(inputs), n_outputs)
+            weights = check_weights(sample_weight, len(inputs))
+            if sample_weight is not None and not weights.all():
+                counted = weights > 0
+                inputs, targets, weights = inputs[counted], targets[counted], weights[counted]
+            if reset:
+                self._start(inputs, targets, weights)
+                remember_inputs(self, X)
+            self._posterior = None
+            step = self._rows_at_once()
+            for start in range(0, len(inputs), step):
+                rows = slice(start, start + step)
+                features = self.encoder_.encode(inputs[rows])
+                self._solver.learn(
+                    features, self._filled(targets[rows]), self._discounted(weights[rows])
+                )
+                self.n_samples_seen_ += len(features)
         return self
 
     def _rows_at_once(self) -> int:
@@ -170,47 +316,38 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _start(self, X: Array, targets: Array, weights: Array) -> None:
         """Fit the encoder, and make empty memories and a solver."""
-        encoder = self._fitted_encoder(X, weights)
+        encoder = fitted_encoder(self.encoder, X, weights)
         n_outputs = 1 if targets.ndim == 1 else targets.shape[1]
-        self._solver = self._new_solver(encoder, n_outputs)
+        self._solver = new_solver(self, encoder, n_outputs)
+        self._posterior = None
         self.encoder_ = encoder
         self.n_outputs_ = n_outputs
         self.n_samples_seen_ = 0
         self._single = targets.ndim == 1
-        self._weight = 1.0
+        self._weight = 1.0  # of the latest row, in the memories
 
-    def _fitted_encoder(self, X: Array, weights: Array) -> Encoder:
-        encoder = LosseEncoder() if self.encoder is None else self.encoder
-        if not hasattr(encoder, "projection_"):
-            return clone(encoder).fit(X, sample_weight=weights)
-        if encoder.n_features_in_ != X.shape[1]:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but encoder was fitted on "
-                f"{encoder.n_features_in_}; pass an encoder that is not fitted, or one for this X."
-            )
-        own = deepcopy(encoder)
-        own.projection_ = encoder.projection_  # a copy made by the setter is aligned
-        return own
+    def _filled(self, targets: Array) -> Array:
+        """Targets as rows that are padded like those of B."""
+        filled = aligned((len(targets), padded(self.n_outputs_)))
+        filled[:, : self.n_outputs_] = targets.reshape(len(targets), -1)
+        return filled
 
-    def _new_solver(self, encoder: Encoder, n_outputs: int) -> Solver:
-        dense_features = encoder.n_active == encoder.dimension
-        kind = "dense" if self.solver == "sparse" and dense_features else self.solver
-        needed = memory_bytes(encoder, self.dtype)
-        D = encoder.dimension
-        if kind == "dense" or (kind in ("exact", "auto") and not is_packed(encoder)):
-            needed += D**2 * 8.0  # a factor or an inverse beside A
-        require_memory(
-            needed,
-            f"A model of {D:,} features with solver={self.solver!r} and dtype={self.dtype!r}",
-            "Lower n_grids, n_bins or grid_dim (n_components for dense encoders), "
-            'or use dtype="float32".',
-        )
-        memory = new_memory(encoder, n_outputs, self.dtype)
-        if kind == "dense":
-            return DenseSolver(memory, self.ridge)
-        if kind == "sparse":
-            return SparseSolver(memory, self.ridge, encoder.n_active)
-        return ExactSolver(memory, self.ridge, AUTO_ITERATIONS if kind == "auto" else None)
+    def _shaped(self, padded_rows: Array) -> Array:
+        """Rows without their padding, in the shape that targets were given in."""
+        rows = padded_rows[:, : self.n_outputs_]
+        return rows[:, 0].copy() if self._single else rows.copy()
+
+    def _deviations(self, X: Array) -> Array:
+        if self._solver.memory.total == 0.0:  # all was unlearned
+            return self._shaped(np.full((len(X), self.n_outputs_), np.inf))
+        if self._posterior is None:
+            self._posterior = new_posterior(self._solver, self._weight)
+        step = self._rows_at_once()
+        parts = [
+            self._posterior.variance(self.encoder_.encode(X[start : start + step]))
+            for start in range(0, len(X), step)
+        ]
+        return self._shaped(np.sqrt(np.concatenate(parts)))
 
     def _discounted(self, weights: Array) -> Array:
         """Weights that grow from row to row, which is the same as letting the past shrink."""
@@ -223,21 +360,23 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._weight = float(growth[-1])
         return weights * growth
 
-    def _check_parameters(self) -> None:
-        if self.encoder is not None and not isinstance(self.encoder, Encoder):
-            raise TypeError(
-                f"encoder={self.encoder!r} is not an encoder: use one of losse's, such as "
-                "LosseEncoder(), or None."
-            )
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver={self.solver!r} is not known: use one of {SOLVERS}.")
-        check_positive("ridge", self.ridge)
-        if not isinstance(self.discount, Real) or not 0 < self.discount <= 1:
-            raise ValueError(
-                f"discount={self.discount!r} must be above 0 and at most 1 (1: no discount)."
-            )
-        if self.dtype not in ("float32", "float64", np.float32, np.float64):
-            raise ValueError(f'dtype={self.dtype!r} must be "float32" or "float64".')
+    @property
+    def _guard(self) -> RLock:
+        """One thread at a time: predictions never see a half-made update."""
+        lock: RLock = self.__dict__.setdefault("_lock", RLock())
+        return lock
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._guard:
+            state: dict[str, Any] = super().__getstate__().copy()
+        for derived in ("_lock", "_posterior"):
+            state.pop(derived, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "_solver"):
+            self._posterior = None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_solver")

@@ -14,6 +14,7 @@ from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders import DenseFeatures, Features, SparseFeatures
 from losse.encoders.features import Array
+from losse.state import Saved, State
 
 DRIFT = 1.15
 
@@ -37,10 +38,11 @@ class SampleSpace:
 
     def __init__(self, limit: int, n_outputs: int) -> None:
         self.limit = limit
+        self.n_outputs = n_outputs
         self.size = 0
         # Reserved at full size; the system provides pages only as they are written.
         self._gram = np.empty((limit, limit))
-        self._factor = np.empty((limit, limit))
+        self._factor = np.zeros((limit, limit))
         self._half = np.empty((limit, n_outputs))  # L^-1 Y
         self._targets = np.empty((limit, n_outputs))
         self._indices: np.ndarray[tuple[int, int], np.dtype[np.int32]] | None = None
@@ -68,9 +70,52 @@ class SampleSpace:
         self._gram[n:m, :n] = self._gram[:n, n:m].T
         if not 1 / DRIFT <= ridge / self._ridge <= DRIFT:
             n, self._ridge = 0, ridge * DRIFT
-        while not self._extend(n, m):  # rounding makes the system indefinite: raise its ridge
-            largest = float(self._gram[:m, :m].diagonal().max())
-            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
+        self._factorise(n)
+
+    def absorb(self, other: "SampleSpace", factor: float, ridge: float) -> None:
+        """Take the samples of another space in, their weights times ``factor``."""
+        if other.size:
+            n = other.size
+            self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+
+    def settle(self, ridge: float) -> None:
+        """Make the factor anew for exactly this lambda."""
+        self._ridge = ridge
+        self._factorise(0)
+
+    def state(self) -> State:
+        """What a checkpoint keeps."""
+        n = self.size
+        own: State = {
+            "size": n,
+            "ridge": self._ridge if n else 0.0,
+            "gram": self._gram[:n, :n],
+            "factor": self._factor[:n, :n],
+            "half": self._half[:n],
+            "targets": self._targets[:n],
+            "values": self._values[:n],
+        }
+        if self._indices is not None:
+            own["indices"] = self._indices[:n]
+        return own
+
+    def restore(self, saved: Saved, dimension: int, n_active: int) -> None:
+        """Take over what `state` has returned."""
+        n = saved.count("size", at_most=self.limit)
+        if n == 0:
+            return
+        self.size = n
+        self._ridge = saved.number("ridge", at_least=0.0)
+        saved.array("gram", out=self._gram[:n, :n])
+        saved.array("factor", out=self._factor[:n, :n])
+        saved.array("half", out=self._half[:n])
+        saved.array("targets", out=self._targets[:n])
+        values = saved.array("values", (n, n_active))
+        features: Features = DenseFeatures(values)
+        if saved.has_array("indices"):
+            cells = saved.cells("indices", (n, n_active), dimension)
+            features = SparseFeatures(cells, values, dimension)
+        self._store(features, slice(0, n))
 
     def leader(self) -> Array:
         """The weights that fit the samples best, (D, S)."""
@@ -93,6 +138,13 @@ class SampleSpace:
         if isinstance(features, SparseFeatures):
             assert self._indices is not None
             self._indices[rows] = features.indices
+
+    def _factorise(self, n: int) -> None:
+        """Make the factor's rows from n on; where rounding forbids it, raise the ridge."""
+        m = self.size
+        while not self._extend(n, m):
+            largest = float(self._gram[:m, :m].diagonal().max())
+            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
 
     def _extend(self, n: int, m: int) -> bool:
         """Make the factor's rows n to m, given those before; False if that cannot be done."""

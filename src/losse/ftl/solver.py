@@ -1,14 +1,16 @@
-"""What every solver is: the memories, the weights, and a way to learn from a batch."""
+"""What every solver is: the memories, the weights, and ways to change both together."""
 
 from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from losse._kernels.accumulate import add_square
 from losse._kernels.simd import aligned
-from losse.encoders import Features
+from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
-from losse.ftl.memory import Memory
+from losse.ftl.memory import Memory, NotLearnedError
+from losse.state import Saved, State, nested
 
 
 class Solver(ABC):
@@ -26,14 +28,77 @@ class Solver(ABC):
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and renew the weights."""
 
+    @abstractmethod
+    def refresh(self) -> None:
+        """Forget all that was derived from the memories, because they were changed."""
+
+    def renew(self) -> None:
+        """Make the weights the leader of the memories as they are now."""
+        self.weights[:] = ridge_solve(self.memory.square(), self.penalty, self.memory.B)
+        self.refresh()
+
+    def unlearn(self, features: Features, Y: Array, weights: Array) -> None:
+        """Take a batch out of the memories, and make the weights the leader of what is left.
+
+        Raises `NotLearnedError`, and changes nothing, if what would be left cannot be a sum of
+        squares.
+        """
+        memory = self.memory
+        memory.require(features, Y, weights)
+        left = memory.total - float(weights.sum())
+        if left <= memory.rounding * memory.total:
+            self.clear()
+            return
+        self._unlearn(features, Y, weights, self.ridge * left)
+
+    def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
+        memory = self.memory
+        A = memory.square()
+        floor = memory.rounding * float(A.diagonal().max())
+        if isinstance(features, SparseFeatures):
+            add_square(A, features.indices, features.values, -weights)
+        else:
+            A -= (features.values * weights[:, None]).T @ features.values
+        factor, used = ridge_cholesky(A, penalty)
+        if used > max(penalty, floor):
+            raise NotLearnedError()
+        B = memory.B.copy()
+        features.add_transposed(Y, -weights, B)
+        W = np.asarray(dpotrs(factor, B, lower=1)[0])
+        memory.require_targets(W, B, Y, weights)
+        memory.add(features, Y, -weights)
+        self.weights[:] = W
+        self.refresh()
+
+    def absorb(self, other: "Solver", factor: float) -> None:
+        """Add another solver's memories; `renew` is to follow."""
+        self.memory.absorb(other.memory, factor)
+        self.refresh()
+
     def rescale(self, factor: float) -> None:
         """Multiply all samples' weights by a factor, which leaves the leader where it is."""
         self.memory.scale(factor)
         self.refresh()
 
-    @abstractmethod
-    def refresh(self) -> None:
-        """Forget all that was derived from the memories, because they were changed."""
+    def clear(self) -> None:
+        """Forget everything."""
+        self.memory.clear()
+        self.weights[:] = 0.0
+        self.refresh()
+
+    @property
+    def penalty(self) -> float:
+        """Lambda, the ridge in the units of A."""
+        return self.ridge * self.memory.total
+
+    def state(self) -> State:
+        """What a checkpoint keeps."""
+        return nested("memory", self.memory.state()) | {"weights": self.weights}
+
+    def restore(self, saved: Saved) -> None:
+        """Take over what `state` has returned."""
+        self.memory.restore(saved.part("memory"))
+        saved.array("weights", out=self.weights)
 
 
 def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:

@@ -6,8 +6,11 @@ from losse._kernels.block_update import RECENT, ROWS, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
-from losse.ftl.memory import Memory, PackedMemory, SquareMemory
+from losse.ftl.conjugate import iterate_to_leader
+from losse.ftl.memory import Memory, SquareMemory
+from losse.ftl.packed_memory import PackedMemory
 from losse.ftl.solver import Solver, ridge_solve
+from losse.state import Saved, State
 
 
 class SparseSolver(Solver):
@@ -21,8 +24,8 @@ class SparseSolver(Solver):
         super().__init__(memory, ridge)
         D, S = self.weights.shape
         self._clock = 0
-        self._last_active = np.empty(D, dtype=np.int64)
-        self.refresh()
+        self._last_active = np.full(D, -RECENT - 1, dtype=np.int64)
+        self._weights_like_A = self.weights
         if not isinstance(memory, SquareMemory):
             return
         self._recent_cells = np.zeros((RECENT, n_active), dtype=np.int32)
@@ -30,7 +33,6 @@ class SparseSolver(Solver):
         self._recent_ridge = np.zeros(RECENT)
         self._system = aligned((n_active, padded(n_active) + S))
         self._scratch = aligned((2, n_active, S))
-        self._weights_like_A = self.weights
         if memory.A.dtype != self.weights.dtype:
             self._weights_like_A = aligned((D, padded(S, memory.A.dtype)), memory.A.dtype)
         self._product = aligned((ROWS, self._weights_like_A.shape[1]), memory.A.dtype)
@@ -45,8 +47,55 @@ class SparseSolver(Solver):
                 self._learn_row(features[r : r + 1], Y[r : r + 1], weights[r : r + 1])
 
     def refresh(self) -> None:
-        """No step is recent any more."""
+        """No step is recent any more, and the weights may be others."""
         self._last_active[:] = self._clock - RECENT - 1
+        self._copy_weights()
+
+    def renew(self) -> None:
+        """Make the weights the leader of the memories as they are now."""
+        if isinstance(self.memory, SquareMemory):
+            super().renew()
+        else:
+            iterate_to_leader(self.memory, self.ridge, self.weights)
+
+    def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
+        if isinstance(self.memory, SquareMemory):
+            super()._unlearn(features, Y, weights, penalty)
+        else:
+            self.memory.add(features, Y, -weights)
+            self.renew()
+
+    def state(self) -> State:
+        """What a checkpoint keeps: the recent steps, too."""
+        own: State = {}
+        if isinstance(self.memory, SquareMemory):
+            own = {
+                "clock": self._clock,
+                "last_active": self._last_active,
+                "recent_cells": self._recent_cells,
+                "recent_steps": self._recent_steps,
+                "recent_ridge": self._recent_ridge,
+            }
+        return super().state() | own
+
+    def restore(self, saved: Saved) -> None:
+        """Take over what `state` has returned."""
+        super().restore(saved)
+        if not isinstance(self.memory, SquareMemory):
+            return
+        self._clock = saved.count("clock")
+        saved.array("last_active", out=self._last_active)
+        if ((self._last_active < -RECENT - 1) | (self._last_active >= self._clock)).any():
+            saved.refuse("last_active lies outside the past")
+        shape = self._recent_cells.shape
+        self._recent_cells = saved.cells("recent_cells", shape, self.memory.dimension)
+        saved.array("recent_steps", out=self._recent_steps)
+        saved.array("recent_ridge", out=self._recent_ridge)
+        self._copy_weights()
+
+    def _copy_weights(self) -> None:
+        if self._weights_like_A is not self.weights:
+            self._weights_like_A[:, : self.weights.shape[1]] = self.weights
 
     def _learn_square(self, features: SparseFeatures, Y: Array, weights: Array) -> None:
         memory = self.memory

@@ -9,6 +9,8 @@ R = B - (A + lambda I) W changes by -d times the step when W follows a batch, an
 exceeds its minimum by at most ||R||^2 / lambda. When that is more than `EXCESS` of the objective,
 W is corrected by P R; since (A + lambda I) P is the identity but for d P, one correction removes
 most of the excess. When total has grown by `GROWTH`, P is made anew.
+
+Unlearning is the same with the opposite sign, as long as what is left is a sum of squares.
 """
 
 import numpy as np
@@ -21,14 +23,19 @@ from losse._kernels.inverse import combine_rows, dot_rows, mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
-from losse.ftl.memory import Memory
+from losse.ftl.memory import Memory, NotLearnedError
 from losse.ftl.solver import ridge_cholesky
+from losse.state import Saved, State
 
 GROWTH = 5.0
 EXCESS = 0.008
 PENDING = 256
 CORRECTIONS = 20
 """Far more than it takes while P is accurate."""
+SMALLEST_PIVOT = 1e-4
+"""A batch whose unlearning divides by less than the square of this makes P anew."""
+LEADER = 1e-14
+"""Excess at which the weights count as the leader itself."""
 
 
 class TrackedInverse:
@@ -40,8 +47,11 @@ class TrackedInverse:
         size = padded(memory.dimension)
         self._P = aligned((size, size))
         self._pending = aligned((PENDING, size))
+        self._count = 0
+        self._sign = 1.0
         self.weights = aligned(memory.B.shape)
-        self.rebuild()
+        self._residual = aligned(memory.B.shape)
+        self._lambda = self._own_lambda = 0.0
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
@@ -55,53 +65,126 @@ class TrackedInverse:
         mirror(self._P)
         self._count = 0
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
-        self._residual = (self._own_lambda - self._lambda) * self.weights
+        np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
         self._correct()
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
-        before, self._lambda = self._lambda, self.ridge * self.memory.total
-        outgrown = self._lambda > self._own_lambda * np.sqrt(GROWTH)
-        if outgrown or len(features) > self.memory.dimension // 2:  # or dearer to follow
+        if not self._follow_batch(features, Y, weights, 1.0) or not self._correct():
             self.rebuild()
+
+    def unlearn(self, features: Features, Y: Array, weights: Array) -> None:
+        """Take at most `PENDING` samples out of the memories; become the leader of what is left.
+
+        Raises `NotLearnedError`, and changes nothing, if that cannot be a sum of squares.
+        """
+        self._require(features, Y, weights)
+        self.memory.add(features, Y, -weights)
+        if not self._follow_batch(features, Y, weights, -1.0) or not self._correct(LEADER):
+            self.rebuild()
+            self._correct(LEADER)
+
+    def refine(self) -> None:
+        """Make the weights the leader itself."""
+        self._correct(LEADER)
+
+    def state(self) -> State:
+        """What a checkpoint keeps; the weights are the solver's."""
+        return {
+            "lambda": self._lambda,
+            "own_lambda": self._own_lambda,
+            "P": self._P,
+            "pending": self._pending[: self._count],
+            "count": self._count,
+            "negative": self._sign < 0,
+            "residual": self._residual,
+        }
+
+    def restore(self, saved: Saved, W: Array) -> None:
+        """Take over what `state` has returned."""
+        self._lambda = saved.number("lambda", at_least=0.0)
+        self._own_lambda = saved.number("own_lambda", at_least=0.0)
+        saved.array("P", out=self._P)
+        self._count = saved.count("count", at_most=PENDING)
+        saved.array("pending", out=self._pending[: self._count])
+        self._sign = -1.0 if saved.flag("negative") else 1.0
+        saved.array("residual", out=self._residual)
+        self.weights[:] = W
+
+    def _require(self, features: Features, Y: Array, weights: Array) -> None:
+        """Raise `NotLearnedError` unless A + lambda_0 I stays positive definite without a batch."""
+        memory = self.memory
+        root = np.sqrt(weights)
+        scaled = features.scaled(root)
+        T = self._times_inverse(scaled)
+        inner = self._inner(scaled, T)
+        condition = features.values.shape[1] * float(memory.diagonal().max()) / self._own_lambda
+        left = 1.0 - np.linalg.eigvalsh(inner)[-1]
+        if left < -memory.rounding - 1e-14 * condition:
+            raise NotLearnedError()
+        if left < SMALLEST_PIVOT**2:
             return
+        # No weights can have less than no error, least of all those that fit the rest best.
+        error = aligned(Y.shape)
+        features.times(self.weights, error)
+        np.subtract(Y, error, out=error)
+        dual = np.linalg.solve(np.eye(len(features)) - inner, error * root[:, None])
+        step = -(T[:, : memory.dimension].T @ dual)
+        after = self.ridge * (memory.total - float(weights.sum()))
+        W = self.weights + step
+        R = self._residual - (after - self._lambda) * self.weights
+        R -= (after - self._own_lambda) * step
+        B = memory.B.copy()
+        features.add_transposed(Y, -weights, B)
+        memory.require_targets(W, B + R, Y, weights)
+
+    def _follow_batch(self, features: Features, Y: Array, weights: Array, sign: float) -> bool:
+        """Follow a batch that came (sign 1) or went (-1); False if P should be made anew."""
+        before, self._lambda = self._lambda, self.ridge * self.memory.total
+        drift = self._lambda / self._own_lambda
+        if not 1 / GROWTH <= drift <= np.sqrt(GROWTH):
+            return False
+        if len(features) > self.memory.dimension // 2:  # dearer to follow
+            return False
         self._residual -= (self._lambda - before) * self.weights
         root = np.sqrt(weights)
         try:
             for start in range(0, len(features), PENDING):
                 part = slice(start, start + PENDING)
-                self._follow(features[part].scaled(root[part]), Y[part] * root[part, None])
+                self._follow(features[part].scaled(root[part]), Y[part] * root[part, None], sign)
         except np.linalg.LinAlgError:  # rounding has made P indefinite
-            self.rebuild()
-            return
-        if not self._correct():
-            self.rebuild()
+            return False
+        return True
 
-    def _follow(self, features: Features, Y: Array) -> None:
-        """P -= T^T T, W += T^T L^-1 (Y - Phi W), where L L^T = I + Phi P Phi^T, T = L^-1 Phi P."""
+    def _follow(self, features: Features, Y: Array, sign: float) -> None:
+        """P -= s T^T T, W += s T^T L^-1 (Y - Phi W), with s the sign,
+        L L^T = I + s Phi P Phi^T and T = L^-1 Phi P."""
         n = len(features)
-        if self._count + n > PENDING:
+        if self._count + n > PENDING or sign != self._sign:
             self._push()
+            self._sign = sign
         T = self._times_inverse(features)
-        L = np.linalg.cholesky(np.eye(n) + self._inner(features, T))
+        L = np.linalg.cholesky(np.eye(n) + sign * self._inner(features, T))
+        if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
+            raise np.linalg.LinAlgError
         solve_lower(L, T)
         error = aligned(Y.shape)
         features.times(self.weights, error)
         np.subtract(Y, error, out=error)
         solve_lower(L, error)
-        step = T[:, : len(self.weights)].T @ error
+        step = T[:, : len(self.weights)].T @ (sign * error)
         self.weights += step
         self._residual -= (self._lambda - self._own_lambda) * step
         self._pending[self._count : self._count + n] = T
         self._count += n
 
-    def _correct(self) -> bool:
+    def _correct(self, excess: float = EXCESS) -> bool:
         """Steepest descent, preconditioned by P, until the certificate holds; False if it fails."""
         drift = self._lambda - self._own_lambda
         W, R = self.weights, self._residual
         for _ in range(CORRECTIONS):
             objective = self.memory.objective(W, R, self._lambda)
-            if (R * R).sum() <= EXCESS * self._lambda * objective:
+            if (R * R).sum() <= excess * self._lambda * objective:
                 return True
             Z = self._apply(R)
             image = R + drift * Z  # (A + lambda I) Z
@@ -128,7 +211,7 @@ class TrackedInverse:
         else:
             np.matmul(features.values, self._P[:D], out=out)
         pending = self._pending[: self._count]
-        out -= self._inner(features, pending) @ pending
+        out -= self._sign * self._inner(features, pending) @ pending
         return out
 
     def _apply(self, X: Array) -> Array:
@@ -137,12 +220,12 @@ class TrackedInverse:
         out = aligned(X.shape)
         rows_times(self._P[:, :D], np.arange(D), D, X, out)
         pending = self._pending[: self._count, :D]
-        out -= pending.T @ (pending @ X)
+        out -= self._sign * (pending.T @ (pending @ X))
         return out
 
     def _push(self) -> None:
-        """P -= T^T T."""
+        """P -= s T^T T, with s the sign of what is pending."""
         T = self._pending[: self._count].T
-        dsyrk(-1.0, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
+        dsyrk(-self._sign, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
         mirror(self._P)
         self._count = 0

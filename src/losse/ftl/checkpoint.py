@@ -1,0 +1,172 @@
+"""How a model goes to disk and comes back: an archive of its parameters and its whole state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from copy import deepcopy
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from losse.archive import Progress, open_archive, write_archive
+from losse.encoders import Encoder, FourierEncoder, LosseEncoder, ReLUEncoder, TileEncoder
+from losse.ftl.construction import check_parameters, new_solver
+from losse.ftl.layout import memory_shape
+from losse.progress import byte_progress
+from losse.state import Saved, nested, split
+
+if TYPE_CHECKING:
+    from losse.ftl.regressor import FTLRegressor
+
+KIND = "losse.FTLRegressor"
+VERSION = 1
+ENCODERS = {
+    encoder.__name__: encoder
+    for encoder in (LosseEncoder, FourierEncoder, ReLUEncoder, TileEncoder)
+}
+_PARAMETERS = {"solver", "ridge", "discount", "dtype"}
+_MOST_OUTPUTS = 1 << 20
+
+
+def save(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Progress) -> None:
+    """Write a fitted model."""
+    given = model.encoder
+    state = {
+        "losse": metadata.version("losse"),
+        "parameters": _parameters(model),
+        "given_encoder": None if given is None else _description(given),
+        "given_fitted": given is not None and hasattr(given, "projection_"),
+        "used_encoder": _description(model.encoder_),
+        "encoder_names": _names(model.encoder_),
+        "names": _names(model),
+        "n_outputs": model.n_outputs_,
+        "n_samples_seen": model.n_samples_seen_,
+        "single": model._single,
+        "weight": model._weight,
+        **nested("encoder", model.encoder_.state()),
+        **nested("solver", model._solver.state()),
+    }
+    values, arrays = split(state)
+    write_archive(path, KIND, VERSION, values, arrays, _report(progress, "Saving"))
+
+
+def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Progress) -> None:
+    """Read what `save` has written into a new model."""
+    with open_archive(path, KIND, VERSION, _report(progress, "Loading")) as archive:
+        saved = Saved(archive, os.fsdecode(path))
+        if archive.version != VERSION:
+            saved.refuse(f"version {archive.version} is unknown")
+        _take_parameters(model, saved)
+        encoder = _encoder(saved, "used_encoder")
+        encoder.restore(saved.part("encoder"))
+        _take_names(encoder, saved, "encoder_names")
+        n_outputs = saved.count("n_outputs", at_most=_MOST_OUTPUTS)
+        if n_outputs == 0:
+            saved.refuse("n_outputs=0 makes no model")
+        saved.require_shape("solver.memory.A", memory_shape(encoder), model.dtype)
+        solver = new_solver(model, encoder, n_outputs)
+        solver.restore(saved.part("solver"))
+        model.n_features_in_ = encoder.n_features_in_
+        _take_names(model, saved, "names")
+        model.n_outputs_ = n_outputs
+        model.n_samples_seen_ = saved.count("n_samples_seen")
+        model._single = saved.flag("single")
+        if model._single and n_outputs > 1:
+            saved.refuse(f"single is true, but n_outputs={n_outputs}")
+        model._weight = saved.number("weight", at_least=1.0)
+        model._posterior = None
+        model.encoder = None
+        if saved.value("given_encoder") is not None:
+            given = _encoder(saved, "given_encoder")
+            model.encoder = deepcopy(encoder) if saved.flag("given_fitted") else given
+        saved.require_all_read()
+        model.encoder_ = encoder
+        model._solver = solver
+
+
+def _report(progress: bool | Progress, label: str) -> Progress | None:
+    if isinstance(progress, bool):
+        return byte_progress(label) if progress else None
+    return progress
+
+
+def _parameters(model: FTLRegressor) -> dict[str, Any]:
+    return {
+        "solver": model.solver,
+        "ridge": float(model.ridge),
+        "discount": float(model.discount),
+        "dtype": np.dtype(model.dtype).name,
+    }
+
+
+def _take_parameters(model: FTLRegressor, saved: Saved) -> None:
+    values = saved.value("parameters")
+    if not isinstance(values, Mapping) or set(values) != _PARAMETERS:
+        saved.refuse(f"parameters={values!r} are not those of a model")
+    model.set_params(**values)
+    try:
+        check_parameters(model)
+    except (TypeError, ValueError) as error:
+        saved.refuse(f"parameters are wrong, {error}")
+
+
+def _description(encoder: Encoder) -> dict[str, Any]:
+    name = type(encoder).__name__
+    if ENCODERS.get(name) is not type(encoder):
+        raise TypeError(
+            f"encoder={encoder!r} cannot be saved: only losse's own encoders can, "
+            f"{', '.join(ENCODERS)}."
+        )
+    parameters = {key: _plain(value) for key, value in encoder.get_params(deep=False).items()}
+    return {"type": name, "parameters": parameters}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _encoder(saved: Saved, name: str) -> Encoder:
+    """The encoder that `_description` describes, not fitted."""
+    value = saved.value(name)
+    if not isinstance(value, Mapping) or set(value) != {"type", "parameters"}:
+        saved.refuse(f"{name}={value!r} does not describe an encoder")
+    kind = ENCODERS.get(value["type"]) if isinstance(value["type"], str) else None
+    parameters = value["parameters"]
+    if kind is None or not isinstance(parameters, Mapping):
+        saved.refuse(f"{name}={value!r} is not known")
+    if set(parameters) != set(kind().get_params(deep=False)):
+        saved.refuse(f"{name} has the parameters {sorted(parameters)}")
+    scaling = parameters["scaling"]
+    if isinstance(scaling, list):
+        scaling = tuple(
+            np.array(x, dtype=np.float64) if isinstance(x, list) else x for x in scaling
+        )
+    try:
+        encoder: Encoder = kind(**{**parameters, "scaling": scaling})
+        encoder._check_parameters()
+    except (TypeError, ValueError, OverflowError) as error:
+        saved.refuse(f"{name} is wrong, {error}")
+    return encoder
+
+
+def _names(estimator: Any) -> list[str] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _take_names(estimator: Any, saved: Saved, key: str) -> None:
+    names = saved.value(key)
+    if names is None:
+        return
+    if (
+        not isinstance(names, list)
+        or len(names) != estimator.n_features_in_
+        or not all(isinstance(name, str) for name in names)
+    ):
+        saved.refuse(f"{key} is not a list of {estimator.n_features_in_} texts")
+    estimator.feature_names_in_ = np.array(names, dtype=object)

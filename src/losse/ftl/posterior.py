@@ -1,0 +1,123 @@
+r"""How sure is the model? The posterior of Bayesian linear regression, from the memories alone.
+
+With Gaussian noise of variance :math:`\sigma^2` and the prior
+:math:`W \sim N(0, \sigma^2 / \lambda)`, of which the leader is the posterior mean, a new target has
+the variance
+
+.. math:: \sigma^2 (1 + \phi^T (A + \lambda I)^{-1} \phi).
+
+The noise is what the fit leaves over, :math:`\hat\sigma^2 = \sum w (y - W^T \phi)^2 / (n - d)` for
+each output, where :math:`d = \operatorname{tr} A (A + \lambda I)^{-1}` of the n degrees of freedom
+have gone into the weights.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg.lapack import dpotri
+
+from losse._kernels.inverse import mirror, quadratic_rows
+from losse._kernels.simd import aligned, padded
+from losse.encoders import Features, SparseFeatures
+from losse.encoders.features import Array
+from losse.ftl.capacity import require_memory
+from losse.ftl.conjugate import block_inverses, solve_system
+from losse.ftl.layout import SQUARE_LIMIT
+from losse.ftl.solver import Solver, ridge_cholesky
+
+PROBES = 32
+"""Random vectors that estimate a trace in models too large to invert."""
+ROWS = 32
+"""Rows whose systems are solved together in such models."""
+TOLERANCE = 1e-3
+"""Of a variance in such models."""
+
+
+class Posterior(ABC):
+    """Variances for a solver's memories and weights as they are now.
+
+    ``unit`` is the weight that counts as one sample: with a discount, that of the latest.
+    """
+
+    def __init__(self, solver: Solver, unit: float) -> None:
+        self._memory = solver.memory
+        self._penalty = solver.penalty
+        self._unit = unit
+        self._prepare()
+        D, total = self._memory.dimension, self._memory.total
+        # n - tr A (A + lambda I)^-1; positive, but what rounding leaves of it may not be.
+        freedom = total / unit - D + self._penalty * self._trace()
+        freedom = max(freedom, 1e-9 * total / unit)
+        self.noise: Array = self._memory.squared_errors(solver.weights) / (unit * freedom)
+
+    def variance(self, features: Features) -> Array:
+        """Of new targets, (rows, outputs)."""
+        spread = 1.0 + self._unit * np.maximum(self._leverage(features), 0.0)
+        return spread[:, None] * self.noise
+
+    @abstractmethod
+    def _prepare(self) -> None: ...
+
+    @abstractmethod
+    def _trace(self) -> float:
+        """Of (A + lambda I)^-1."""
+
+    @abstractmethod
+    def _leverage(self, features: Features) -> Array:
+        """phi^T (A + lambda I)^-1 phi per row."""
+
+
+class InversePosterior(Posterior):
+    """With (A + lambda I)^-1 at hand: D^3 operations once, then little for every row."""
+
+    def _prepare(self) -> None:
+        D = self._memory.dimension
+        require_memory(
+            D**2 * 8.0,
+            f"return_std=True in a model of {D:,} features",
+            "Use fewer features, or predict without return_std.",
+        )
+        factor, self._penalty = ridge_cholesky(self._memory.square(), self._penalty)
+        inverse = dpotri(factor, lower=1, overwrite_c=1)[0].T  # LAPACK's lower triangle
+        mirror(inverse)
+        self._P: Array = inverse
+
+    def _trace(self) -> float:
+        return float(self._P.trace())
+
+    def _leverage(self, features: Features) -> Array:
+        if isinstance(features, SparseFeatures):
+            out = np.empty(len(features))
+            quadratic_rows(features.indices, features.values, self._P, out)
+            return out
+        return np.asarray(((features.values @ self._P) * features.values).sum(axis=1))
+
+
+class IteratedPosterior(Posterior):
+    """By conjugate gradients, for models too large to invert: slow, and good to a per mille."""
+
+    def _prepare(self) -> None:
+        self._inverse_blocks = block_inverses(self._memory, self._penalty)
+
+    def _trace(self) -> float:
+        D = self._memory.dimension
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(D, PROBES))
+        return float((signs * self._solve(signs)).sum() / PROBES)
+
+    def _leverage(self, features: Features) -> Array:
+        out = np.empty(len(features))
+        for start in range(0, len(features), ROWS):
+            some = features[start : start + ROWS]
+            columns = aligned((self._memory.dimension, padded(len(some))))
+            some.add_transposed(np.eye(len(some), columns.shape[1]), np.ones(len(some)), columns)
+            out[start : start + ROWS] = (columns * self._solve(columns)).sum(axis=0)[: len(some)]
+        return out
+
+    def _solve(self, columns: Array) -> Array:
+        return solve_system(self._memory, self._penalty, self._inverse_blocks, columns, TOLERANCE)
+
+
+def new_posterior(solver: Solver, unit: float) -> Posterior:
+    """The posterior in the form that suits the number of features."""
+    large = solver.memory.dimension > SQUARE_LIMIT
+    return IteratedPosterior(solver, unit) if large else InversePosterior(solver, unit)

@@ -1,0 +1,169 @@
+"""What a checkpoint keeps of a model, and how it is read back without trusting the file.
+
+Every part of a model has two methods: ``state`` returns names with arrays, numbers or words;
+``restore`` takes them from a `Saved`, which checks each. Some arrays hold cell numbers that
+compiled code follows blindly, so nothing is taken over unchecked.
+"""
+
+import math
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from losse._kernels.simd import aligned
+from losse.archive import Archive, ArchiveError
+
+State = dict[str, Any]
+
+
+def split(state: State) -> tuple[State, dict[str, npt.NDArray[Any]]]:
+    """Values for the header of an archive, and its arrays.
+
+    >>> split({"total": 3.0, "A": np.zeros(2)})
+    ({'total': 3.0}, {'A': array([0., 0.])})
+    """
+    arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+    return {name: value for name, value in state.items() if name not in arrays}, arrays
+
+
+def nested(name: str, state: State) -> State:
+    """The same state as a part of another.
+
+    >>> nested("memory", {"total": 3.0})
+    {'memory.total': 3.0}
+    """
+    return {f"{name}.{key}": value for key, value in state.items()}
+
+
+class Saved:
+    """Values from an archive, each checked for type, shape and range."""
+
+    def __init__(self, archive: Archive, path: str) -> None:
+        self._archive = archive
+        self._path = path
+        self._prefix = ""
+        self._unread = set(archive.shapes)
+
+    def part(self, name: str) -> "Saved":
+        """The values of a part, as `nested` has named them."""
+        part = copy(self)
+        part._prefix = f"{self._prefix}{name}."
+        return part
+
+    def require_all_read(self) -> None:
+        """Refuse arrays that nobody has asked for."""
+        if self._unread:
+            self.refuse(f"array {min(self._unread)} belongs to nothing")
+
+    def value(self, name: str) -> Any:
+        """Anything that JSON can hold; the caller checks it."""
+        try:
+            return self._archive.header[self._prefix + name]
+        except KeyError:
+            self.refuse(f"{name} is missing")
+
+    def word(self, name: str, choices: Iterable[str]) -> str:
+        """One of some words."""
+        value = self.value(name)
+        if not isinstance(value, str) or value not in choices:
+            self.refuse(f"{name}={value!r} is not known")
+        return value
+
+    def text(self, name: str) -> str:
+        """Any text."""
+        value = self.value(name)
+        if not isinstance(value, str):
+            self.refuse(f"{name}={value!r} is not a text")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        value = self.value(name)
+        if not isinstance(value, bool):
+            self.refuse(f"{name}={value!r} is neither true nor false")
+        return value
+
+    def number(self, name: str, at_least: float = -math.inf) -> float:
+        """A finite number."""
+        value = self.value(name)
+        if type(value) not in (int, float) or not at_least <= value < math.inf:
+            self.refuse(f"{name}={value!r} is not a number of at least {at_least}")
+        return float(value)
+
+    def count(self, name: str, at_most: int = 2**62) -> int:
+        """A whole number from 0."""
+        value = self.value(name)
+        if type(value) is not int or not 0 <= value <= at_most:
+            self.refuse(f"{name}={value!r} is not a whole number from 0 to {at_most}")
+        return value
+
+    def counts(self, name: str, at_most: int) -> list[int]:
+        """A list of whole numbers from 0."""
+        values = self.value(name)
+        if not isinstance(values, list) or len(values) > at_most:
+            self.refuse(f"{name} is not a list of at most {at_most} numbers")
+        for value in values:
+            if type(value) is not int or not 0 <= value <= at_most:
+                self.refuse(f"{name} contains {value!r}, not a whole number from 0 to {at_most}")
+        return values
+
+    def length(self, name: str) -> int:
+        """Of an array with one axis."""
+        _, shape = self._archive.shapes.get(self._prefix + name, (None, ()))
+        if len(shape) != 1:
+            self.refuse(f"array {name} has shape {shape}, expected one axis")
+        return int(shape[0])
+
+    def has_array(self, name: str) -> bool:
+        """Whether there is an array of this name."""
+        return self._prefix + name in self._archive.shapes
+
+    def require_shape(
+        self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64
+    ) -> None:
+        """Refuse a missing or misshapen array before anything is allocated for it."""
+        found = self._archive.shapes.get(self._prefix + name)
+        if found != (np.dtype(dtype), shape):
+            self.refuse(f"array {name} is {found}, expected {np.dtype(dtype)} of shape {shape}")
+
+    def array(
+        self,
+        name: str,
+        shape: tuple[int, ...] | None = None,
+        dtype: npt.DTypeLike = np.float64,
+        out: npt.NDArray[Any] | None = None,
+    ) -> npt.NDArray[Any]:
+        """A finite array, read into ``out`` or into a new aligned one."""
+        if out is None:
+            assert shape is not None
+            self.require_shape(name, shape, dtype)
+            out = aligned(shape, dtype)
+        else:
+            self.require_shape(name, out.shape, out.dtype)
+        self._archive.read(self._prefix + name, out)
+        self._unread.discard(self._prefix + name)
+        if out.dtype.kind == "f" and not all(map(_is_finite, out if out.ndim > 1 else [out])):
+            self.refuse(f"array {name} contains NaN or infinity")
+        return out
+
+    def cells(self, name: str, shape: tuple[int, ...], below: int) -> npt.NDArray[np.int32]:
+        """Cell numbers from 0 to ``below`` - 1."""
+        values = self.array(name, shape, np.int32)
+        if values.size and not 0 <= int(values.min()) <= int(values.max()) < below:
+            self.refuse(f"array {name} contains cells that do not exist")
+        return values
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Say that the file cannot be right."""
+        raise ArchiveError(
+            f"{self._path} is not a valid model: {self._prefix}{problem}. "
+            "Restore it from a backup, or save it again."
+        )
+
+
+def _is_finite(values: npt.NDArray[np.floating]) -> bool:
+    # A finite sum of squares has finite terms; it may also have overflowed.
+    return math.isfinite(np.vdot(values, values)) or bool(np.isfinite(values).all())
