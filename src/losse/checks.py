@@ -92,15 +92,15 @@ def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> Array:
-    """``sample_weight`` as non-negative numbers, one per row; None is one for each."""
+    """``sample_weight`` as non-negative numbers, one per row; one number (None: 1) is for all."""
     if sample_weight is None:
         return np.ones(n_rows)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
     weights = check_array(
         sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False,
         input_name="sample_weight",
     )  # fmt: skip
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, expected ({n_rows},): one number per row."
@@ -119,11 +119,11 @@ def check_ages(age: Any, n_rows: int) -> Array:
     """``age`` as whole numbers from 0, one per row; None for rows that came last, in order."""
     if age is None:
         return np.arange(n_rows - 1.0, -1.0, -1.0)
+    if isinstance(age, Real):
+        age = np.full(n_rows, float(age))
     ages = check_array(
         age, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name="age"
     )
-    if ages.ndim == 0:
-        ages = np.full(n_rows, float(ages))
     if ages.shape != (n_rows,):
         raise ValueError(f"age has shape {ages.shape}, expected ({n_rows},): one number per row.")
     _require_finite("age", ages)

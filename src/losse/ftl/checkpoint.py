@@ -56,8 +56,6 @@ def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Pro
     """Read what `save` has written into a new model."""
     with open_archive(path, KIND, VERSION, _report(progress, "Loading")) as archive:
         saved = Saved(archive, os.fsdecode(path))
-        if archive.version != VERSION:
-            saved.refuse(f"version {archive.version} is unknown")
         _take_parameters(model, saved)
         encoder = _encoder(saved, "used_encoder")
         encoder.restore(saved.part("encoder"))
@@ -141,17 +139,20 @@ def _encoder(saved: Saved, name: str) -> Encoder:
         saved.refuse(f"{name}={value!r} is not known")
     if set(parameters) != set(kind().get_params(deep=False)):
         saved.refuse(f"{name} has the parameters {sorted(parameters)}")
-    scaling = parameters["scaling"]
-    if isinstance(scaling, list):
-        scaling = tuple(
-            np.array(x, dtype=np.float64) if isinstance(x, list) else x for x in scaling
-        )
     try:
+        scaling = _scaling(parameters["scaling"])
         encoder: Encoder = kind(**{**parameters, "scaling": scaling})
         encoder._check_parameters()
     except (TypeError, ValueError, OverflowError) as error:
         saved.refuse(f"{name} is wrong, {error}")
     return encoder
+
+
+def _scaling(value: Any) -> Any:
+    """Bounds as they were given: a pair of numbers or of arrays."""
+    if not isinstance(value, list):
+        return value
+    return tuple(np.array(x, dtype=np.float64) if isinstance(x, list) else x for x in value)
 
 
 def _names(estimator: Any) -> list[str] | None:

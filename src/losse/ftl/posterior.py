@@ -11,6 +11,7 @@ each output, where :math:`d = \operatorname{tr} A (A + \lambda I)^{-1}` of the n
 have gone into the weights.
 """
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -39,15 +40,14 @@ class Posterior(ABC):
     ``unit`` is the weight that counts as one sample: with a discount, that of the latest.
     """
 
-    def __init__(self, solver: Solver, unit: float) -> None:
+    def __init__(self, solver: Solver, unit: float, discount: float) -> None:
         self._memory = solver.memory
         self._penalty = solver.penalty
         self._unit = unit
         self._prepare()
-        D, total = self._memory.dimension, self._memory.total
-        # n - tr A (A + lambda I)^-1; positive, but what rounding leaves of it may not be.
-        freedom = total / unit - D + self._penalty * self._trace()
-        freedom = max(freedom, 1e-9 * total / unit)
+        total = self._memory.total / unit
+        used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
+        freedom = total * (1.0 - used_share(total, used, discount))
         self.noise: Array = self._memory.squared_errors(solver.weights) / (unit * freedom)
 
     def variance(self, features: Features) -> Array:
@@ -117,7 +117,28 @@ class IteratedPosterior(Posterior):
         return solve_system(self._memory, self._penalty, self._inverse_blocks, columns, TOLERANCE)
 
 
-def new_posterior(solver: Solver, unit: float) -> Posterior:
+def used_share(total: float, used: float, discount: float) -> float:
+    r"""The share of the data's weight that the weights of the model have taken up.
+
+    Without a discount, d / n. With one, a recent sample counts more, but also pulls the fit towards
+    itself more. If d directions are visited in turn, the share comes out as
+    :math:`\tanh(d L / 2) / \tanh(n L / 2)` with :math:`L = -\ln` discount, which tends to d / n; n
+    follows from the sum of weights, (1 - discount^n) / (1 - discount).
+
+    >>> used_share(100.0, 20.0, 1.0)
+    0.2
+    >>> round(used_share((1 - 0.999**100) / 0.001, 20.0, 0.999), 3)
+    0.2
+    """
+    if discount == 1.0:
+        share = used / total
+    else:
+        passed = min(total * (1.0 - discount), 1.0)  # 1 - discount^n
+        share = math.tanh(-0.5 * used * math.log(discount)) * (2.0 - passed) / passed
+    return min(share, 1.0 - 1e-9)  # below one, but for rounding
+
+
+def new_posterior(solver: Solver, unit: float, discount: float) -> Posterior:
     """The posterior in the form that suits the number of features."""
-    large = solver.memory.dimension > SQUARE_LIMIT
-    return IteratedPosterior(solver, unit) if large else InversePosterior(solver, unit)
+    form = IteratedPosterior if solver.memory.dimension > SQUARE_LIMIT else InversePosterior
+    return form(solver, unit, discount)

@@ -341,7 +341,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self._solver.memory.total == 0.0:  # all was unlearned
             return self._shaped(np.full((len(X), self.n_outputs_), np.inf))
         if self._posterior is None:
-            self._posterior = new_posterior(self._solver, self._weight)
+            self._posterior = new_posterior(self._solver, self._weight, self.discount)
         step = self._rows_at_once()
         parts = [
             self._posterior.variance(self.encoder_.encode(X[start : start + step]))

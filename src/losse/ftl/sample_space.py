@@ -86,9 +86,11 @@ class SampleSpace:
     def state(self) -> State:
         """What a checkpoint keeps."""
         n = self.size
+        if n == 0:
+            return {"size": 0}
         own: State = {
             "size": n,
-            "ridge": self._ridge if n else 0.0,
+            "ridge": self._ridge,
             "gram": self._gram[:n, :n],
             "factor": self._factor[:n, :n],
             "half": self._half[:n],

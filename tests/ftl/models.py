@@ -1,0 +1,73 @@
+"""Small models of every kind, and ways to compare them."""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import strategies as st
+
+import losse.ftl.exact
+import losse.ftl.layout
+import losse.ftl.posterior
+from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
+from tests.ftl.reference import stream
+
+X, Y = stream(240)
+ENCODERS = [
+    LosseEncoder(5, 5, 2).fit(X),
+    TileEncoder(6, 4, 2).fit(X),
+    FourierEncoder(60).fit(X),
+    ReLUEncoder(60).fit(X),
+]
+SOLVERS = ("sparse", "dense", "exact", "auto")
+RIDGE = 1e-3
+
+
+@contextmanager
+def large_models(large=True):
+    """As if every model were large: A packed, no inverse, and soon too many samples."""
+    limit = 0 if large else 8192
+    with (
+        patch.object(losse.ftl.layout, "SQUARE_LIMIT", limit),
+        patch.object(losse.ftl.exact, "SQUARE_LIMIT", limit),
+        patch.object(losse.ftl.posterior, "SQUARE_LIMIT", limit),
+        patch.object(losse.ftl.exact, "SAMPLE_LIMIT", 100),
+    ):
+        yield
+
+
+def models(**parameters):
+    """A strategy for new models of all kinds."""
+    return st.builds(
+        lambda encoder, solver: FTLRegressor(encoder, solver=solver, ridge=RIDGE, **parameters),
+        st.sampled_from(ENCODERS),
+        st.sampled_from(SOLVERS),
+    )
+
+
+def like(model):
+    """A new model with the same parameters, and the same encoder object."""
+    return FTLRegressor(**model.get_params(deep=False))
+
+
+def parts(model):
+    """All that a model knows, by name."""
+    own = {"n": model.n_samples_seen_, "weight": model._weight}
+    return own | model._solver.state() | model.encoder_.state()
+
+
+def assert_identical(one, other):
+    """Bit for bit."""
+    left, right = parts(one), parts(other)
+    assert left.keys() == right.keys()
+    for name in left:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+def in_batches(model, rows, size):
+    """Learn some rows of the stream."""
+    rows = np.asarray(rows)
+    for start in range(0, len(rows), size):
+        some = rows[start : start + size]
+        model.partial_fit(X[some], Y[some])
+    return model

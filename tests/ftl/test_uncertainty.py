@@ -1,0 +1,123 @@
+"""Standard deviations are those of Bayesian linear regression, and hold on real data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from sklearn.datasets import load_diabetes
+
+from benchmarks.transitions import collect
+from losse import FTLRegressor, LosseEncoder
+from losse.ftl import merge_all
+from losse.ftl.posterior import used_share
+from tests.ftl.models import ENCODERS, RIDGE, SOLVERS, X, Y, in_batches, large_models, like, models
+
+LEVELS = np.array([0.8, 0.9, 0.95])
+
+
+def closed_form(Phi, W, weights, discount=1.0):
+    """Standard deviations from the formulas, with dense matrices."""
+    A = (Phi * weights[:, None]).T @ Phi
+    P = np.linalg.inv(A + RIDGE * weights.sum() * np.eye(len(A)))
+    freedom = weights.sum() * (1 - used_share(weights.sum(), np.trace(A @ P), discount))
+    noise = weights @ (Y - Phi @ W) ** 2 / freedom
+    return np.sqrt(noise * (1 + np.einsum("ij,jk,ik->i", Phi, P, Phi))[:, None])
+
+
+def features(model):
+    Phi = model.encoder_.transform(X)
+    return Phi.toarray() if hasattr(Phi, "toarray") else Phi
+
+
+@given(model=st.one_of(models(), models(discount=0.97)), size=st.integers(1, 100))
+def test_the_formula(model, size):
+    in_batches(model, range(240), size)
+    weights = model.discount ** np.arange(239.0, -1, -1)
+    _, std = model.predict(X, return_std=True)
+    expected = closed_form(features(model), model.weights_, weights, model.discount)
+    np.testing.assert_allclose(std, expected, rtol=1e-6)
+
+
+@given(model=models(), size=st.integers(20, 100))
+@settings(max_examples=10)
+def test_large_models_iterate_to_it(model, size):
+    with large_models():
+        in_batches(model, range(240), size)
+        _, std = model.predict(X[:40], return_std=True)
+    expected = closed_form(features(model), model.weights_, np.ones(240))[:40]
+    np.testing.assert_allclose(std / expected, (std / expected).mean() * np.ones(std.shape), 1e-2)
+    np.testing.assert_allclose(std, expected, rtol=0.15)  # the trace is estimated at random
+
+
+def test_merging_and_unlearning_bring_the_same_deviations():
+    model = FTLRegressor(ENCODERS[0], solver="dense").fit(X, Y)
+    shards = [like(model).fit(X[k::3], Y[k::3]) for k in range(3)]
+    more = merge_all(shards).partial_fit(X[:30] * 0.9, Y[:30])
+    more.unlearn(X[:30] * 0.9, Y[:30])
+    np.testing.assert_allclose(more.predict(X, True)[1], model.predict(X, True)[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_learning_makes_it_surer_where_it_learned(solver):
+    model = FTLRegressor(LosseEncoder(10, 5, 2, scaling=(-3, 3)), solver=solver)
+    rng = np.random.default_rng(0)
+    seen = rng.uniform(-2.5, -0.5, size=(300, 2))
+    elsewhere = -seen
+    y = rng.normal(size=300)
+    model.fit(seen, y)
+    _, here = model.predict(seen, return_std=True)
+    _, there = model.predict(elsewhere, return_std=True)
+    assert np.median(there) > 3 * np.median(here)
+    model.partial_fit(elsewhere, y)
+    assert np.median(model.predict(elsewhere, return_std=True)[1]) < 1.5 * np.median(here)
+
+
+def test_shapes_follow_the_targets():
+    model = FTLRegressor(ENCODERS[0]).fit(X, Y[:, 0])
+    mean, std = model.predict(X[:5], return_std=True)
+    assert mean.shape == std.shape == (5,)
+    assert (std > 0).all()
+    np.testing.assert_array_equal(mean, model.predict(X[:5]))
+
+
+def coverage(model, X, Y, folds):
+    """Share of held-out targets inside the central intervals of these levels."""
+    scores = []
+    for seed in range(folds):
+        order = np.random.default_rng(seed).permutation(len(X))
+        train, test = np.split(order, [3 * len(X) // 4])
+        mean, std = like(model).fit(X[train], Y[train]).predict(X[test], return_std=True)
+        scores.append(np.abs(Y[test] - mean) / std)
+    return (np.concatenate(scores)[..., None] < norm.ppf(0.5 + LEVELS / 2)).reshape(-1, 3).mean(0)
+
+
+@pytest.mark.parametrize("ridge", [1e-5, 1e-3, 1e-2])
+@pytest.mark.parametrize("encoder", [LosseEncoder(10, 4, 2), ENCODERS[2]])
+def test_intervals_cover_held_out_patients(encoder, ridge):
+    """Diabetes progression of 442 patients: each level within four percent."""
+    data, target = load_diabetes(return_X_y=True)
+    encoder = encoder.__class__(**encoder.get_params())
+    model = FTLRegressor(encoder, ridge=ridge, solver="dense")
+    covered = coverage(model, data, target - target.mean(), folds=5)
+    np.testing.assert_allclose(covered, LEVELS, atol=0.04)
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.97, 0.99, 0.999])
+def test_intervals_under_a_discount_are_right_or_too_wide(discount):
+    """Forty features: a memory of ten or thirty samples is short for them, one of 100 is not."""
+    data, target = load_diabetes(return_X_y=True)
+    model = FTLRegressor(LosseEncoder(10, 3, 1), ridge=1e-2, solver="dense", discount=discount)
+    covered = coverage(model, data, target - target.mean(), folds=5)
+    assert (covered > LEVELS - 0.04).all()
+    if discount >= 0.99:
+        np.testing.assert_allclose(covered, LEVELS, atol=0.04)
+
+
+@pytest.mark.parametrize("n", [800, 2400])
+def test_intervals_cover_held_out_transitions(n):
+    """Twelve outputs of the simulated Hopper, fewer samples than features and more."""
+    rows = collect("Hopper-v5", n, seed=1)
+    model = FTLRegressor(LosseEncoder(10, 10, 2), ridge=1e-3)
+    covered = coverage(model, rows.inputs, rows.targets, folds=2)
+    np.testing.assert_allclose(covered, LEVELS, atol=0.05)
