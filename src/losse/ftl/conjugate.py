@@ -19,6 +19,8 @@ EXCESS = 0.008
 """Stop when the objective is certainly within this share of its minimum."""
 REFRESH = 1.1
 """Growth of total after which the preconditioner is made anew."""
+RENEWAL = 30
+"""Iterations after a merge or unlearning, in solvers that do not promise to reach the leader."""
 MOST_ITERATIONS = 1000
 """Of a solution that has no limit of its own; rounding may keep it from its tolerance."""
 
@@ -79,15 +81,18 @@ class ConjugateGradients:
         self._inverse_blocks = saved.array("inverse_blocks", self.memory.block_shape)
 
 
-def iterate_to_leader(memory: Memory, ridge: float, W: Array) -> None:
-    """Change the weights to those of the leader, within a percent of its objective."""
-    ConjugateGradients(memory, ridge, W, None).solve()
+def approach_leader(memory: Memory, ridge: float, W: Array, iterations: int | None) -> None:
+    """Change the weights towards the leader of memories that have changed."""
+    ConjugateGradients(memory, ridge, W, iterations).solve()
 
 
 def solve_system(
-    memory: Memory, penalty: float, inverse_blocks: Array, B: Array, tolerance: float
-) -> Array:
-    """X with (A + penalty I) X = B, so near that B^T X is right within ``tolerance`` of itself."""
+    memory: Memory, penalty: float, inverse_blocks: Array, B: Array, tolerance: float, most: int
+) -> tuple[Array, bool]:
+    """X with (A + penalty I) X = B, so near that B^T X is right within ``tolerance`` of itself.
+
+    Also whether ``most`` iterations were enough for that.
+    """
     X, R = aligned(B.shape), B.copy()
 
     def near() -> bool:
@@ -95,8 +100,8 @@ def solve_system(
         # solution, as here; and that is at most ||R||^2 / lambda.
         return bool(((R * R).sum(axis=0) <= tolerance * penalty * (B * X).sum(axis=0)).all())
 
-    iterate(memory, penalty, inverse_blocks, X, R, near, MOST_ITERATIONS)
-    return X
+    iterate(memory, penalty, inverse_blocks, X, R, near, most)
+    return X, near()
 
 
 def iterate(

@@ -7,7 +7,7 @@ an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 
 from losse.encoders import Features
 from losse.encoders.features import Array
-from losse.ftl.conjugate import ConjugateGradients, iterate_to_leader
+from losse.ftl.conjugate import RENEWAL, ConjugateGradients, approach_leader
 from losse.ftl.layout import SQUARE_LIMIT
 from losse.ftl.memory import Memory
 from losse.ftl.sample_space import SampleSpace
@@ -53,6 +53,11 @@ class ExactSolver(Solver):
             self._follower.learn(features, Y, weights)
         self.weights[:] = self._follower.weights
 
+    @property
+    def samples(self) -> SampleSpace | None:
+        """All samples, while they are few."""
+        return self._samples
+
     def refresh(self) -> None:
         """The next batch starts from the memories alone."""
         self._samples = None
@@ -78,7 +83,8 @@ class ExactSolver(Solver):
             self._samples.settle(self.penalty)
             self.weights[:] = self._samples.leader()
         elif self._large:
-            iterate_to_leader(self.memory, self.ridge, self.weights)
+            iterations = None if self._iterations is None else RENEWAL
+            approach_leader(self.memory, self.ridge, self.weights, iterations)
             self._follower = None
         else:
             self._follower = follower = self._new_inverse()

@@ -12,10 +12,12 @@ have gone into the weights.
 """
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dtrtrs
+from sklearn.exceptions import ConvergenceWarning
 
 from losse._kernels.inverse import mirror, quadratic_rows
 from losse._kernels.simd import aligned, padded
@@ -26,12 +28,14 @@ from losse.ftl.conjugate import block_inverses, solve_system
 from losse.ftl.layout import SQUARE_LIMIT
 from losse.ftl.solver import Solver, ridge_cholesky
 
-PROBES = 32
+PROBES = 8
 """Random vectors that estimate a trace in models too large to invert."""
-ROWS = 32
+ROWS = 8
 """Rows whose systems are solved together in such models."""
-TOLERANCE = 1e-3
+TOLERANCE = 0.01
 """Of a variance in such models."""
+ITERATIONS = 300
+"""At most, for one solution in such models."""
 
 
 class Posterior(ABC):
@@ -40,6 +44,9 @@ class Posterior(ABC):
     ``unit`` is the weight that counts as one sample: with a discount, that of the latest.
     """
 
+    exact = True
+    """Whether the trace is computed, not estimated from a few vectors."""
+
     def __init__(self, solver: Solver, unit: float, discount: float) -> None:
         self._memory = solver.memory
         self._penalty = solver.penalty
@@ -47,8 +54,13 @@ class Posterior(ABC):
         self._prepare()
         total = self._memory.total / unit
         used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
+        errors = self._memory.squared_errors(solver.weights)
+        if used >= total and not self.exact:
+            # The most likely noise under the prior: a lower figure, but one that needs no trace.
+            errors += self._penalty * (solver.weights**2).sum(axis=0)
+            used = 0.0
         freedom = total * (1.0 - used_share(total, used, discount))
-        self.noise: Array = self._memory.squared_errors(solver.weights) / (unit * freedom)
+        self.noise: Array = errors / (unit * freedom)
 
     def variance(self, features: Features) -> Array:
         """Of new targets, (rows, outputs)."""
@@ -93,8 +105,35 @@ class InversePosterior(Posterior):
         return np.asarray(((features.values @ self._P) * features.values).sum(axis=1))
 
 
+class SamplePosterior(Posterior):
+    """While all samples are at hand: a system with one unknown per sample, as in `SampleSpace`."""
+
+    def __init__(self, solver: Solver, unit: float, discount: float) -> None:
+        assert solver.samples is not None
+        self._samples = solver.samples
+        super().__init__(solver, unit, discount)
+
+    def _prepare(self) -> None:
+        gram = self._samples.gram.copy()
+        self._factor, self._penalty = ridge_cholesky(gram, self._penalty)
+
+    def _trace(self) -> float:
+        n = self._samples.size
+        inverse = dpotri(self._factor, lower=1)[0]
+        return float(self._memory.dimension - n) / self._penalty + float(inverse.trace())
+
+    def _leverage(self, features: Features) -> Array:
+        cross = self._samples.features.gram(features)  # type: ignore[arg-type]
+        half = dtrtrs(self._factor, cross, lower=1)[0]
+        return np.asarray(
+            ((features.values**2).sum(axis=1) - (half**2).sum(axis=0)) / self._penalty
+        )
+
+
 class IteratedPosterior(Posterior):
-    """By conjugate gradients, for models too large to invert: slow, and good to a per mille."""
+    """By conjugate gradients, for models too large to invert: slow, and good to a percent or so."""
+
+    exact = False
 
     def _prepare(self) -> None:
         self._inverse_blocks = block_inverses(self._memory, self._penalty)
@@ -109,12 +148,25 @@ class IteratedPosterior(Posterior):
         for start in range(0, len(features), ROWS):
             some = features[start : start + ROWS]
             columns = aligned((self._memory.dimension, padded(len(some))))
-            some.add_transposed(np.eye(len(some), columns.shape[1]), np.ones(len(some)), columns)
+            unit = aligned((len(some), columns.shape[1]))
+            np.einsum("ii->i", unit[:, : len(some)])[:] = 1.0
+            some.add_transposed(unit, np.ones(len(some)), columns)
             out[start : start + ROWS] = (columns * self._solve(columns)).sum(axis=0)[: len(some)]
         return out
 
     def _solve(self, columns: Array) -> Array:
-        return solve_system(self._memory, self._penalty, self._inverse_blocks, columns, TOLERANCE)
+        solution, near = solve_system(
+            self._memory, self._penalty, self._inverse_blocks, columns, TOLERANCE, ITERATIONS
+        )
+        if not near:
+            warnings.warn(
+                f"return_std=True: {ITERATIONS} iterations were not enough for standard deviations "
+                "within a percent, and they may come out too small. Use a larger ridge, or a model "
+                f"of at most {SQUARE_LIMIT:,} features.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return solution
 
 
 def used_share(total: float, used: float, discount: float) -> float:
@@ -140,5 +192,7 @@ def used_share(total: float, used: float, discount: float) -> float:
 
 def new_posterior(solver: Solver, unit: float, discount: float) -> Posterior:
     """The posterior in the form that suits the number of features."""
+    if solver.samples is not None:
+        return SamplePosterior(solver, unit, discount)
     form = IteratedPosterior if solver.memory.dimension > SQUARE_LIMIT else InversePosterior
     return form(solver, unit, discount)

@@ -58,6 +58,11 @@ class SampleSpace:
             return DenseFeatures(values)
         return SparseFeatures(self._indices[: self.size], values, self._dimension)
 
+    @property
+    def gram(self) -> Array:
+        """Phi Phi^T of all samples."""
+        return self._gram[: self.size, : self.size]
+
     def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> None:
         """Take a batch in; ``ridge`` is lambda after it."""
         root = np.sqrt(weights)

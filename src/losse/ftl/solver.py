@@ -10,6 +10,7 @@ from losse._kernels.simd import aligned
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
 from losse.ftl.memory import Memory, NotLearnedError
+from losse.ftl.sample_space import SampleSpace
 from losse.state import Saved, State, nested
 
 
@@ -85,6 +86,11 @@ class Solver(ABC):
         self.memory.clear()
         self.weights[:] = 0.0
         self.refresh()
+
+    @property
+    def samples(self) -> SampleSpace | None:
+        """All samples, in a solver that still keeps them."""
+        return None
 
     @property
     def penalty(self) -> float:

@@ -6,7 +6,7 @@ from losse._kernels.block_update import RECENT, ROWS, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
-from losse.ftl.conjugate import iterate_to_leader
+from losse.ftl.conjugate import RENEWAL, approach_leader
 from losse.ftl.memory import Memory, SquareMemory
 from losse.ftl.packed_memory import PackedMemory
 from losse.ftl.solver import Solver, ridge_solve
@@ -56,7 +56,7 @@ class SparseSolver(Solver):
         if isinstance(self.memory, SquareMemory):
             super().renew()
         else:
-            iterate_to_leader(self.memory, self.ridge, self.weights)
+            approach_leader(self.memory, self.ridge, self.weights, RENEWAL)
 
     def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
         if isinstance(self.memory, SquareMemory):
