@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 ROOT = Path(__file__).resolve().parents[1]
+REQUIRED = ("jax", "gymnasium")  # of the measuring process
 
 Section = Literal[
     "update-30", "predict-30", "exact-30", "batch-300", "growth", "kernels", "startup"

@@ -7,7 +7,7 @@ with it, in the same way when it is written and when it is read.
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 LARGEST = 4 << 20
 """Bytes of JSON. What is larger belongs in an array."""
 MOST_AXES = 32
+MOST_LEVELS = 50
+"""Of lists and dictionaries within each other: what is deeper cannot even be shown."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*", re.ASCII)
 
@@ -107,12 +109,24 @@ def _check_array(name: Any, dtype: Any, shape: Any) -> None:
 
 
 def _parse(text: bytes) -> Any:
-    return json.loads(
+    value = json.loads(
         text.decode("ascii"),
         object_pairs_hook=_unique,
         parse_constant=_finite,
         parse_float=_finite,
     )
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [child for item in level for child in _children(item)]
+    if level:
+        raise ValueError(f"it has more than {MOST_LEVELS} levels")
+    return value
+
+
+def _children(item: Any) -> Iterable[Any]:
+    if isinstance(item, dict):
+        return item.values()
+    return item if isinstance(item, list) else ()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -34,7 +34,10 @@ def test_an_unknown_command_is_refused(capsys):
     assert "unknown command 'fly'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("command", "extra"), [("demo", "cli"), ("bench", "dev")])
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("demo", "cli"), ("reproduce", "cli"), ("plot", "cli"), ("bench", "dev")],
+)
 def test_a_missing_extra_is_named_in_one_line(command, extra, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tyro", None)  # as if not installed
     monkeypatch.delitem(sys.modules, f"losse.cli.{command}", raising=False)

@@ -17,6 +17,8 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "demo": Command("learn a drifting stream and draw who forgets", extra="cli"),
+    "reproduce": Command("rebuild a table or figure of the paper", extra="cli"),
+    "plot": Command("draw a table and figure again from its records", extra="cli"),
     "bench": Command("measure speed and accuracy (in a source checkout)", extra="dev"),
 }
 
@@ -57,4 +59,4 @@ def _run(name: str, arguments: list[str]) -> None:
 
 def _usage() -> str:
     lines = ["usage: losse [--version] <command> [--help] [options]", "", "commands:"]
-    return "\n".join(lines + [f"  {name:<8}{c.summary}" for name, c in COMMANDS.items()])
+    return "\n".join(lines + [f"  {name:<11}{c.summary}" for name, c in COMMANDS.items()])

@@ -1,7 +1,8 @@
 """`losse bench [name]`: run a benchmark of the source checkout.
 
 A benchmark is a file `benchmarks/<name>.py` with a dataclass `Settings`, which is also its command
-line, and a function `run(settings)`. The benchmarks are not part of the installed package.
+line, and a function `run(settings)`. It may name packages that it needs in processes of its own as
+`REQUIRED`. The benchmarks are not part of the installed package.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import losse
 from losse.cli import fail
 
 DEFAULT = "core"
-REQUIRED = ("jax", "gymnasium")  # benchmarks may use them in processes of their own
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -31,12 +31,12 @@ def main(arguments: Sequence[str]) -> None:
         fail("bench needs a source checkout: no folder 'benchmarks' beside the package or here")
     if name not in (names := benchmark_names(folder)):
         fail(f"no benchmark {name!r} in {folder}; choose from: {', '.join(names) or 'none'}")
-    for package in REQUIRED:
-        if find_spec(package) is None:
-            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     # Benchmarks share modules, so they are imported as the package that their folder is.
     sys.path.insert(0, str(folder.parent))
     module = import_module(f"benchmarks.{name}")
+    for package in getattr(module, "REQUIRED", ()):
+        if find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     module.run(tyro.cli(module.Settings, prog=f"losse bench {name}", args=options))
 
 

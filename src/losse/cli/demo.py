@@ -31,7 +31,8 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from losse import FTLRegressor, LosseEncoder
-from losse.cli.demo_figure import draw, mean_and_error
+from losse.cli.demo_figure import draw
+from losse.paper.table import mean_and_error
 from losse.records import Record, write_record
 from losse.streams import piecewise_random_walk
 

@@ -10,8 +10,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
+from losse.paper.look import LOOK
+from losse.paper.table import mean_and_error
 from losse.records import Record
 from losse.streams import Stream, chirp, piecewise_random_walk
 
@@ -26,18 +27,6 @@ STYLES: dict[str, dict[str, Any]] = {
     },
 }
 LAST: dict[str, Any] = {"color": "#F0E442", "alpha": 0.35, "linewidth": 0, "zorder": 0}
-LOOK: Any = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "svg.hashsalt": "losse",  # the same records give the same file
-    "svg.fonttype": "none",
-}
 
 
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
@@ -60,20 +49,6 @@ def draw(records: Sequence[Record], folder: Path) -> list[Path]:
         figure.savefig(files[0], dpi=160)
         figure.savefig(files[1], metadata={"Date": None})
     return files
-
-
-def mean_and_error(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over the first axis and its standard error (0 for a single value).
-
-    >>> mean, error = mean_and_error([1.0, 3.0])
-    >>> float(mean), float(error)
-    (2.0, 1.0)
-    """
-    values = np.asarray(values, dtype=np.float64)
-    mean = values.mean(axis=0)
-    if len(values) == 1:
-        return mean, np.zeros_like(mean)
-    return mean, values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def _draw_stream(axes: Axes, stream: Stream) -> None:
