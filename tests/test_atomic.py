@@ -191,7 +191,9 @@ def test_without_permission(path):
     path.chmod(0o644)
     path.parent.chmod(0o555)
     try:
-        with pytest.raises(PermissionError, match=r"cannot write .*model\.losse.* Ask for permission"):
+        with pytest.raises(
+            PermissionError, match=r"cannot write .*model\.losse.* Ask for permission"
+        ):
             replace(path)
     finally:
         path.parent.chmod(0o755)

@@ -18,7 +18,7 @@ from tests.ftl.reference import stream
 
 BATCH = 5
 SOLVERS = ("sparse", "exact", "dense")
-ROUNDS = 5.0
+ROUNDS = 4.0
 """Children live for up to this many rounds of learning and saving."""
 X, Y = stream(1000)
 

@@ -219,32 +219,31 @@ def test_nonsense_in_the_header_is_refused_or_harmless(case, tmp_path):
                 load_or_refuse(path, put_together({**head, "header": header}, arrays))
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("used_encoder", "parameters", "grid_dim"), 10**9),
-        (("given_encoder", "parameters", "grid_dim"), 10**9),
-        (("parameters", "discount"), 1e-320),
-    ],
-)
-def test_absurd_parameters_do_not_take_for_ever(place, value, tmp_path):
-    path, content = saved(MODELS["sparse"](), tmp_path)
+def test_absurd_parameters_do_not_take_for_ever(tmp_path):
+    _, content = saved(MODELS["sparse"](), tmp_path)
     head, arrays = take_apart(content)
-    header = changed(head["header"], place, value)
-    path.write_bytes(put_together({**head, "header": header}, arrays))
+    absurd = {
+        ("used_encoder", "parameters", "grid_dim"): 10**9,
+        ("given_encoder", "parameters", "grid_dim"): 10**9,
+        ("parameters", "discount"): 1e-320,
+    }
+    for number, (place, value) in enumerate(absurd.items()):
+        header = changed(head["header"], place, value)
+        path = tmp_path / f"{number}.absurd"
+        path.write_bytes(put_together({**head, "header": header}, arrays))
     code = """
         import sys
+        from pathlib import Path
+        import numpy as np
         from losse import FTLRegressor
         from losse.archive import ArchiveError
-        from tests.ftl.test_faults import use
-        try:
-            use(FTLRegressor.load(sys.argv[1]))
-        except ArchiveError as error:
-            print(error)
+        for path in sorted(Path(sys.argv[1]).glob("*.absurd")):
+            try:
+                FTLRegressor.load(path).partial_fit(np.ones((2, 4)), np.ones((2, 3)))
+            except ArchiveError as error:
+                print(error)
     """
-    subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), path], cwd=ROOT, check=True, timeout=60
-    )
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code), tmp_path], check=True, timeout=60)
 
 
 def test_a_header_without_all_entries_is_refused(case, tmp_path):
@@ -330,7 +329,7 @@ def test_finite_nonsense_in_the_arrays_does_no_harm(case, tmp_path):
     path, content = saved(MODELS[case](), tmp_path)
     head, arrays = take_apart(content)
     for name, array in arrays.items():
-        for value in (0, 1, -1, 1e10, -1e10, 1e300, -1e300):
+        for value in (-1, 1e10, 1e300, -1e300):
             if array.dtype.kind != "f" and abs(value) > 1:
                 continue
             other = array.copy()
@@ -340,7 +339,7 @@ def test_finite_nonsense_in_the_arrays_does_no_harm(case, tmp_path):
             load_or_refuse(path, edited, tolerated=[np.linalg.LinAlgError])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data(), name=st.sampled_from([name for name in MODELS if name not in LARGE]))
 def test_random_edits_under_valid_digests_are_refused_or_harmless(tmp_path_factory, data, name):
     path, content = saved(MODELS[name](), tmp_path_factory.mktemp("model"))
