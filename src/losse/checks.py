@@ -1,6 +1,7 @@
 """What may enter a model: every argument is checked before any state changes."""
 
 import math
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,7 +24,7 @@ def check_positive(name: str, value: Any) -> None:
     """Raise unless ``value`` is a finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a finite number greater than 0.")
-    if not 0 < float(value) < np.inf:
+    if not 0 < value <= sys.float_info.max:  # type: ignore[operator]
         raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
 
 

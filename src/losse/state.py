@@ -6,6 +6,7 @@ compiled code follows blindly, so nothing is taken over unchecked.
 """
 
 import math
+import sys
 from collections.abc import Iterable
 from copy import copy
 from typing import Any, NoReturn
@@ -19,6 +20,10 @@ from losse.archive import Archive, ArchiveError
 State = dict[str, Any]
 
 
+_LONGEST = 500
+"""Characters of a message that may quote what the file contains."""
+
+
 def split(state: State) -> tuple[State, dict[str, npt.NDArray[Any]]]:
     """Values for the header of an archive, and its arrays.
 
@@ -27,6 +32,15 @@ def split(state: State) -> tuple[State, dict[str, npt.NDArray[Any]]]:
     """
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
     return {name: value for name, value in state.items() if name not in arrays}, arrays
+
+
+def shorten(text: str, longest: int) -> str:
+    """The text, or its beginning.
+
+    >>> shorten("abcdefgh", 4)
+    'abcd...'
+    """
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def nested(name: str, state: State) -> State:
@@ -89,9 +103,13 @@ class Saved:
     def number(self, name: str, at_least: float = -math.inf) -> float:
         """A finite number."""
         value = self.value(name)
-        if type(value) not in (int, float) or not at_least <= value < math.inf:
+        if type(value) not in (int, float) or not at_least <= value <= sys.float_info.max:
             self.refuse(f"{name}={value!r} is not a number of at least {at_least}")
         return float(value)
+
+    def positive(self, name: str) -> float:
+        """A finite number above zero."""
+        return self.number(name, at_least=sys.float_info.min)
 
     def count(self, name: str, at_most: int = 2**62) -> int:
         """A whole number from 0."""
@@ -116,10 +134,6 @@ class Saved:
         if len(shape) != 1:
             self.refuse(f"array {name} has shape {shape}, expected one axis")
         return int(shape[0])
-
-    def has_array(self, name: str) -> bool:
-        """Whether there is an array of this name."""
-        return self._prefix + name in self._archive.shapes
 
     def require_shape(
         self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64
@@ -158,8 +172,9 @@ class Saved:
 
     def refuse(self, problem: str) -> NoReturn:
         """Say that the file cannot be right."""
+        text = shorten(f"{self._prefix}{problem}", _LONGEST)
         raise ArchiveError(
-            f"{self._path} is not a valid model: {self._prefix}{problem}. "
+            f"{self._path} is not a valid model: {text}. "
             "Restore it from a backup, or save it again."
         )
 

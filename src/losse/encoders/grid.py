@@ -29,10 +29,12 @@ class GridEncoder(Encoder):
         super()._check_parameters()
         for name in ("n_grids", "n_bins", "grid_dim"):
             check_count(name, getattr(self, name))
-        if self.dimension >= 2**31:
+        # Powers of large numbers take for ever: see first whether they could be right at all.
+        too_large = self.grid_dim > 31 or max(self.n_bins, self.n_grids) >= 2**31
+        if too_large or self.dimension >= 2**31:
             raise ValueError(
-                f"n_grids={self.n_grids}, n_bins={self.n_bins}, grid_dim={self.grid_dim} make "
-                f"{self.dimension:,} features, more than can be indexed: lower one of them."
+                f"n_grids={self.n_grids}, n_bins={self.n_bins}, grid_dim={self.grid_dim} make more "
+                "features than can be indexed (2 ** 31): lower one of them."
             )
 
     def _draw(self, rng: np.random.Generator, n_features: int) -> Array:

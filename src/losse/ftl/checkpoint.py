@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from losse._kernels.simd import padded
 from losse.archive import Progress, open_archive, write_archive
 from losse.encoders import Encoder, FourierEncoder, LosseEncoder, ReLUEncoder, TileEncoder
 from losse.ftl.construction import check_parameters, new_solver
@@ -64,6 +65,7 @@ def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Pro
         if n_outputs == 0:
             saved.refuse("n_outputs=0 makes no model")
         saved.require_shape("solver.memory.A", memory_shape(encoder), model.dtype)
+        saved.require_shape("solver.memory.B", (encoder.dimension, padded(n_outputs)))
         solver = new_solver(model, encoder, n_outputs)
         solver.restore(saved.part("solver"))
         model.n_features_in_ = encoder.n_features_in_

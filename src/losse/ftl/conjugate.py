@@ -33,9 +33,15 @@ class ConjugateGradients:
         self.ridge = ridge
         self.iterations = MOST_ITERATIONS if iterations is None else iterations
         self.weights = W
-        self._lambda = ridge * memory.total
-        self._residual = memory.B - memory.times(W) - self._lambda * W
+        self._lambda = 0.0
+        self._residual = aligned(W.shape)
         self._precondition_at = 0.0
+
+    def start(self) -> None:
+        """Follow the memories as they are."""
+        W, self._lambda = self.weights, self.ridge * self.memory.total
+        self._residual[:] = self.memory.B - self.memory.times(W) - self._lambda * W
+        self.solve()
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
@@ -75,7 +81,7 @@ class ConjugateGradients:
 
     def restore(self, saved: Saved) -> None:
         """Take over what `state` has returned."""
-        self._lambda = saved.number("lambda", at_least=0.0)
+        self._lambda = saved.positive("lambda")
         saved.array("residual", out=self._residual)
         self._precondition_at = saved.number("precondition_at", at_least=0.0)
         self._inverse_blocks = saved.array("inverse_blocks", self.memory.block_shape)
@@ -83,7 +89,7 @@ class ConjugateGradients:
 
 def approach_leader(memory: Memory, ridge: float, W: Array, iterations: int | None) -> None:
     """Change the weights towards the leader of memories that have changed."""
-    ConjugateGradients(memory, ridge, W, iterations).solve()
+    ConjugateGradients(memory, ridge, W, iterations).start()
 
 
 def solve_system(

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from losse.checks import check_positive
 from losse.encoders import Encoder, LosseEncoder
 from losse.encoders.features import Array
+from losse.encoders.grid import GridEncoder
 from losse.ftl.capacity import require_memory
 from losse.ftl.dense import DenseSolver
 from losse.ftl.exact import ExactSolver
@@ -19,6 +20,7 @@ from losse.ftl.sparse import SparseSolver
 
 SOLVERS = ("auto", "sparse", "dense", "exact")
 DTYPES = ("float64", "float32")
+SMALLEST_DISCOUNT = 1e-9
 AUTO_ITERATIONS = 2
 """Conjugate gradients per batch that ``solver="auto"`` allows a large model."""
 
@@ -33,9 +35,11 @@ def check_parameters(model: Any) -> None:
     if model.solver not in SOLVERS:
         raise ValueError(f"solver={model.solver!r} is not known: use one of {SOLVERS}.")
     check_positive("ridge", model.ridge)
-    if not isinstance(model.discount, Real) or not 0 < float(model.discount) <= 1:
+    discount = model.discount
+    if not isinstance(discount, Real) or not SMALLEST_DISCOUNT <= discount <= 1:  # type: ignore[operator]
         raise ValueError(
-            f"discount={model.discount!r} must be above 0 and at most 1 (1: no discount)."
+            f"discount={model.discount!r} must be above 0 and at most 1 (1: no discount), and not "
+            f"below {SMALLEST_DISCOUNT:.0e}, which would keep nothing."
         )
     if model.dtype not in (*DTYPES, np.float32, np.float64):
         raise ValueError(f'dtype={model.dtype!r} must be "float32" or "float64".')
@@ -72,9 +76,11 @@ def new_solver(model: Any, encoder: Encoder, n_outputs: int) -> Solver:
         'or use dtype="float32".',
     )
     memory = new_memory(encoder, n_outputs, model.dtype)
+    ridge = float(model.ridge)
     if kind == "dense":
-        return DenseSolver(memory, model.ridge)
+        return DenseSolver(memory, ridge)
     if kind == "sparse":
-        return SparseSolver(memory, model.ridge, encoder.n_active)
+        return SparseSolver(memory, ridge, encoder.n_active)
     iterations = AUTO_ITERATIONS if kind == "auto" else None
-    return ExactSolver(memory, model.ridge, encoder.n_active, iterations)
+    sparse = isinstance(encoder, GridEncoder)
+    return ExactSolver(memory, ridge, encoder.n_active, sparse, iterations)

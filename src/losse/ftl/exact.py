@@ -29,10 +29,11 @@ class ExactSolver(Solver):
     """
 
     def __init__(
-        self, memory: Memory, ridge: float, n_active: int, iterations: int | None = None
+        self, memory: Memory, ridge: float, n_active: int, sparse: bool, iterations: int | None
     ) -> None:
         super().__init__(memory, max(ridge, SMALLEST_RIDGE))
         self._n_active = n_active
+        self._sparse = sparse
         self._iterations = iterations
         self._large = memory.dimension > SQUARE_LIMIT
         self._samples: SampleSpace | None = self._no_samples()
@@ -122,7 +123,8 @@ class ExactSolver(Solver):
         method = saved.word("method", methods)
         if method == "samples":
             self._samples = self._no_samples()
-            self._samples.restore(saved.part(method), self.memory.dimension, self._n_active)
+            cells = self.memory.dimension if self._sparse else None
+            self._samples.restore(saved.part(method), self._n_active, cells)
         elif method == "inverse":
             inverse = TrackedInverse(self.memory, self.ridge)
             inverse.restore(saved.part(method), self.weights)
@@ -145,7 +147,7 @@ class ExactSolver(Solver):
         if not self._large:
             return self._new_inverse()
         follower = self._new_iteration()
-        follower.solve()
+        follower.start()
         return follower
 
     def _new_iteration(self) -> ConjugateGradients:

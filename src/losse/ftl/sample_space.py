@@ -106,22 +106,22 @@ class SampleSpace:
             own["indices"] = self._indices[:n]
         return own
 
-    def restore(self, saved: Saved, dimension: int, n_active: int) -> None:
-        """Take over what `state` has returned."""
+    def restore(self, saved: Saved, n_active: int, cells: int | None) -> None:
+        """Take over what `state` has returned; ``cells`` is how many there are, None if dense."""
         n = saved.count("size", at_most=self.limit)
         if n == 0:
             return
         self.size = n
-        self._ridge = saved.number("ridge", at_least=0.0)
+        self._ridge = saved.positive("ridge")
         saved.array("gram", out=self._gram[:n, :n])
         saved.array("factor", out=self._factor[:n, :n])
         saved.array("half", out=self._half[:n])
         saved.array("targets", out=self._targets[:n])
         values = saved.array("values", (n, n_active))
         features: Features = DenseFeatures(values)
-        if saved.has_array("indices"):
-            cells = saved.cells("indices", (n, n_active), dimension)
-            features = SparseFeatures(cells, values, dimension)
+        if cells is not None:
+            indices = saved.cells("indices", (n, n_active), cells)
+            features = SparseFeatures(indices, values, cells)
         self._store(features, slice(0, n))
 
     def leader(self) -> Array:

@@ -94,7 +94,9 @@ class SparseSolver(Solver):
         self._copy_weights()
 
     def _copy_weights(self) -> None:
-        if self._weights_like_A is not self.weights:
+        if self._weights_like_A is self.weights:
+            return
+        with np.errstate(over="ignore"):  # beyond the range of floats: infinity, as in the kernel
             self._weights_like_A[:, : self.weights.shape[1]] = self.weights
 
     def _learn_square(self, features: SparseFeatures, Y: Array, weights: Array) -> None:

@@ -102,8 +102,8 @@ class TrackedInverse:
 
     def restore(self, saved: Saved, W: Array) -> None:
         """Take over what `state` has returned."""
-        self._lambda = saved.number("lambda", at_least=0.0)
-        self._own_lambda = saved.number("own_lambda", at_least=0.0)
+        self._lambda = saved.positive("lambda")
+        self._own_lambda = saved.positive("own_lambda")
         saved.array("P", out=self._P)
         self._count = saved.count("count", at_most=PENDING)
         saved.array("pending", out=self._pending[: self._count])
