@@ -11,6 +11,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 Array = npt.NDArray[np.float64]
 
+LARGEST = 1e100
+"""Of targets and weights: products of three of them are still finite."""
+
 
 def check_count(name: str, value: Any, at_least: int = 1) -> None:
     """Raise unless ``value`` is a whole number of at least ``at_least``."""
@@ -89,6 +92,7 @@ def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
             "use a new model for other targets."
         )
     _require_finite("y", targets)
+    _require_moderate("y", targets)
     return np.asarray(targets)
 
 
@@ -113,6 +117,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
         )
     if not weights.any():
         raise ValueError("sample_weight is zero for every row: leave such rows out.")
+    _require_moderate("sample_weight", weights)
+    if weights[weights > 0].min() < 1 / LARGEST:
+        raise ValueError(
+            f"sample_weight has an entry of {weights[weights > 0].min()}, below {1 / LARGEST:.0e}: "
+            "use 0 to leave a row out."
+        )
     return np.asarray(weights)
 
 
@@ -131,6 +141,17 @@ def check_ages(age: Any, n_rows: int) -> Array:
     if (ages < 0).any() or (ages != np.floor(ages)).any():
         raise ValueError("age has an entry that is not a whole number from 0: give rows since.")
     return np.asarray(ages)
+
+
+def _require_moderate(name: str, values: Array) -> None:
+    if np.vdot(values, values) <= LARGEST**2:
+        return
+    largest = float(np.abs(values).max())
+    if largest > LARGEST:
+        raise ValueError(
+            f"{name} has an entry of size {largest}: beyond {LARGEST:.0e}, squares leave the range "
+            "of doubles; scale it down."
+        )
 
 
 def _require_finite(name: str, values: Array) -> None:

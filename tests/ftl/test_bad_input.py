@@ -38,6 +38,9 @@ BAD = [
     (X, Y, -np.ones(80), ValueError, "negative entry, -1.0"),
     (X, Y, np.zeros(80), ValueError, "sample_weight is zero for every row"),
     (X, Y, np.full(80, np.nan), ValueError, "sample_weight contains NaN"),
+    (X, Y, np.full(80, 1e308), ValueError, "sample_weight has an entry of size 1e[+]308: beyond"),
+    (X, Y, np.full(80, 1e-308), ValueError, "sample_weight has an entry of 1e-308, below 1e-100"),
+    (X, Y * 1e200, None, ValueError, "y has an entry of size .*scale it down"),
 ]
 
 
@@ -122,3 +125,12 @@ def test_memory_at_300_grids():
 
 def test_available_memory_is_plausible():
     assert capacity.available_memory() > 1e6
+
+
+@pytest.mark.parametrize("solver", ["sparse", "dense", "exact"])
+@pytest.mark.parametrize(("size", "weight"), [(1e99, 1.0), (1e-99, 1.0), (1.0, 1e99), (1.0, 1e-99)])
+def test_what_is_large_or_small_but_allowed_is_learned(solver, size, weight):
+    model = FTLRegressor(LosseEncoder(3, 4, 2), solver=solver)
+    expected = model.fit(X, Y).predict(X)
+    got = model.fit(X, Y * size, sample_weight=weight).predict(X) / size
+    np.testing.assert_allclose(got, expected, atol=0.05 * np.abs(expected).max())
