@@ -219,3 +219,22 @@ def test_nothing_to_merge():
         merge_all([])
     with pytest.raises(ValueError, match="not fitted yet"):
         FTLRegressor().merge(other_model())
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_an_interrupted_batch_is_not_lost(n, monkeypatch):
+    """Ctrl-C while the weights are renewed: the memories have the batch, the next call goes on."""
+    model = FTLRegressor(ENCODERS[0], solver="exact", ridge=RIDGE).partial_fit(X[:n], Y[:n])
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np.linalg, "cholesky", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[n : n + 20], Y[n : n + 20])
+    assert model.n_samples_seen_ == n + 20
+    model.partial_fit(X[n + 20 :], Y[n + 20 :])
+    Phi = features(model)
+    best = objective(Phi, Y, leader(Phi, Y, RIDGE), RIDGE)
+    assert objective(Phi, Y, model.weights_, RIDGE) <= 1.01 * best

@@ -20,7 +20,7 @@ from losse.checks import (
     check_weights,
     remember_inputs,
 )
-from losse.encoders import Encoder
+from losse.encoders import Encoder, Features
 from losse.encoders.features import Array
 from losse.ftl import checkpoint, merging
 from losse.ftl.construction import check_parameters, fitted_encoder, new_solver
@@ -304,11 +304,21 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             for start in range(0, len(inputs), step):
                 rows = slice(start, start + step)
                 features = self.encoder_.encode(inputs[rows])
-                self._solver.learn(
-                    features, self._filled(targets[rows]), self._discounted(weights[rows])
-                )
-                self.n_samples_seen_ += len(features)
+                filled = self._filled(targets[rows])
+                self._take_in(features, filled, self._discounted(weights[rows]))
         return self
+
+    def _take_in(self, features: Features, Y: Array, weights: Array) -> None:
+        """Learn a batch. What is interrupted once it is in the memories is not lost."""
+        total = self._solver.memory.total
+        try:
+            self._solver.learn(features, Y, weights)
+        except BaseException:
+            self._solver.refresh()  # what was derived from the memories may be half-made
+            raise
+        finally:
+            if self._solver.memory.total != total:
+                self.n_samples_seen_ += len(features)
 
     def _rows_at_once(self) -> int:
         """Rows whose features fit in little memory, and whose discount in the range of doubles."""

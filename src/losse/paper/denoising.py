@@ -42,8 +42,8 @@ DEVIATIONS = (0.1, 0.3, 0.5, 1.0, 5.0, 10.0)
 """Of the entries of the random projection, for Fourier and ReLU features."""
 BATCH = 32
 LEARNING_RATE = 1e-4
-PATIENCE = {"fourier": 4}
-"""Its features are so alike that Adam needs a multiple of the others' epochs."""
+PATIENCE = {"losse": 4, "fourier": 4}
+"""Times the usual number of epochs, for methods that converge more slowly."""
 HIDDEN = (50, 50)
 RIDGE = 1e-5
 
@@ -59,7 +59,7 @@ class Settings(CommonSettings):
     sides: tuple[int, ...] | None = None
     """Sides of the patches in pixels; by default 3 to 7, and 3 5 7 in the quick preset."""
     epochs: int | None = None
-    """Most passes of Adam over the data; by default 100 (Fourier 400), quick 30 (120)."""
+    """Most passes of Adam over the data; by default 100 (Losse, Fourier 400), quick 30 (120)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
