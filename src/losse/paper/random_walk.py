@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from losse.paper import walks
-from losse.paper.experiment import SWEEP_SEED, CommonSettings, Run, best, methods_of
+from losse.paper.experiment import SWEEP_SEED, Run, best, methods_of
 from losse.paper.table import Table, mean_score
 from losse.records import Record
 
@@ -95,13 +95,8 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CommonSettings):
+class Settings(walks.WalkSettings):
     """Learn a stream whose inputs drift, at several levels of correlation (figures 4 and 9)."""
-
-    samples: int | None = None
-    """Length of the stream; by default that of the preset."""
-    period: int = walks.PERIOD
-    """Samples between two drifts of the centre."""
 
 
 def sweep(settings: Settings) -> list[Run]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from losse.paper import walks
-from losse.paper.experiment import SWEEP_SEED, CommonSettings, Run, best, methods_of
+from losse.paper.experiment import SWEEP_SEED, Run, best, methods_of
 from losse.paper.table import Table, mean_score
 from losse.records import Record
 
@@ -59,13 +59,8 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CommonSettings):
+class Settings(walks.WalkSettings):
     """Follow the leader, or descend gradients on the same sparse features (figure 7)."""
-
-    samples: int | None = None
-    """Length of the stream; by default that of the preset."""
-    period: int = walks.PERIOD
-    """Samples between two drifts of the centre."""
 
 
 def sweep(settings: Settings) -> list[Run]:

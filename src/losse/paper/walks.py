@@ -8,11 +8,13 @@ it sees 50 times the data of one that learns the stream itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from losse.paper.experiment import CommonSettings
 from losse.streams import Stream, chirp, piecewise_random_walk
 
 PERIOD = 50
@@ -21,6 +23,16 @@ PERIOD = 50
 # Keep the seeds of test inputs and minibatches apart from those of the streams.
 _TEST_SEED = 2**32
 _MINIBATCH_SEED = 2**33
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkSettings(CommonSettings):
+    """What both experiments can be told about their streams."""
+
+    samples: int | None = None
+    """Length of the stream; by default that of the preset."""
+    period: int = PERIOD
+    """Samples between two drifts of the centre."""
 
 
 class Walk(NamedTuple):
