@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from losse.atomic import replacing
 
 PACKAGES = (
     "losse",
@@ -123,17 +124,8 @@ def write_json(path: str | os.PathLike[str], value: Any) -> Path:
     path = Path(path)
     text = _json_lines(plain(value))
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes it private to the user
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(path) as write:
+        write(text.encode())
     return path
 
 

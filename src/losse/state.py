@@ -86,13 +86,6 @@ class Saved:
             self.refuse(f"{name}={value!r} is not known")
         return value
 
-    def text(self, name: str) -> str:
-        """Any text."""
-        value = self.value(name)
-        if not isinstance(value, str):
-            self.refuse(f"{name}={value!r} is not a text")
-        return value
-
     def flag(self, name: str) -> bool:
         """True or false."""
         value = self.value(name)

@@ -38,7 +38,6 @@ class SampleSpace:
 
     def __init__(self, limit: int, n_outputs: int) -> None:
         self.limit = limit
-        self.n_outputs = n_outputs
         self.size = 0
         # Reserved at full size; the system provides pages only as they are written.
         self._gram = np.empty((limit, limit))

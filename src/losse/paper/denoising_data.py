@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import tempfile
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,6 +14,8 @@ from urllib.request import urlopen
 
 import numpy as np
 from numpy.typing import NDArray
+
+from losse.atomic import replacing
 
 Array = NDArray[np.float64]
 Dataset = Literal["mnist", "digits"]
@@ -182,23 +183,12 @@ def _cached(name: str, digest: str) -> Path:
             reasons.append(f"{url}: {error}")
             continue
         if hashlib.sha256(content).hexdigest() == digest:
-            _write(path, content)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as write:
+                write(content)
             return path
         reasons.append(f"{url}: the checksum is wrong")
     raise DataError(_advice("; ".join(reasons)))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file in one step, so that a run beside this one sees all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def _advice(reason: str) -> str:
