@@ -183,6 +183,21 @@ def test_what_was_not_learned_cannot_be_unlearned(solver):
         model.unlearn(np.repeat(X[:10], 8, axis=0), np.repeat(Y[:10], 8, axis=0))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)
+def test_large_models_refuse_a_row_that_was_unlearned_before(encoder, solver, dtype):
+    """Without it A has a negative direction, along which conjugate gradients would run away."""
+    with large_models():
+        model = FTLRegressor(encoder, solver=solver, ridge=RIDGE, dtype=dtype).fit(X[:8], Y[:8])
+        model.unlearn(X[7:8], Y[7:8])
+        before = {name: np.copy(value) for name, value in parts(model).items()}
+        with pytest.raises(ValueError, match="has not learned all of these rows"):
+            model.unlearn(X[7:8], Y[7:8])
+        for name, value in parts(model).items():
+            np.testing.assert_array_equal(value, before[name], err_msg=name)
+
+
 def other_model(**changes):
     settings = {"encoder": ENCODERS[0], "X": X, "Y": Y} | changes
     return FTLRegressor(settings["encoder"]).fit(settings["X"], settings["Y"])

@@ -12,7 +12,7 @@ import numpy as np
 from losse._kernels.simd import aligned
 from losse.encoders import Features
 from losse.encoders.features import Array
-from losse.ftl.memory import Memory
+from losse.ftl.memory import Memory, NotLearnedError
 from losse.state import Saved, State
 
 EXCESS = 0.008
@@ -59,9 +59,12 @@ class ConjugateGradients:
             self._precondition_at = self.memory.total
             self._inverse_blocks = block_inverses(self.memory, self._lambda)
         iterate(
-            self.memory, self._lambda, self._inverse_blocks, self.weights, self._residual,
-            self._is_near, self.iterations,
+            self._times, self._inverse_blocks, self.weights, self._residual, self._is_near,
+            self.iterations,
         )  # fmt: skip
+
+    def _times(self, V: Array) -> Array:
+        return self.memory.times(V) + self._lambda * V
 
     def _is_near(self) -> bool:
         # The objective exceeds its minimum by at most ||R||^2 / lambda.
@@ -92,6 +95,47 @@ def approach_leader(memory: Memory, ridge: float, W: Array, iterations: int | No
     ConjugateGradients(memory, ridge, W, iterations).start()
 
 
+def take_out(
+    memory: Memory,
+    ridge: float,
+    W: Array,
+    features: Features,
+    Y: Array,
+    weights: Array,
+    iterations: int | None,
+) -> None:
+    """Take samples out of the memories, and change the weights towards the leader of the rest.
+
+    Raises `NotLearnedError`, and changes nothing, if a direction shows that the rest cannot be a
+    sum of squares.
+    """
+    penalty = ridge * (memory.total - float(weights.sum()))
+    squares = memory.squares.sum() - float((weights @ (Y * Y)).sum())
+    B = memory.B.copy()
+    features.add_transposed(Y, -weights, B)
+
+    def times(V: Array) -> Array:
+        image, rows = memory.times(V) + penalty * V, aligned((len(features), V.shape[1]))
+        features.times(V, rows)
+        features.add_transposed(rows, -weights, image)
+        return image
+
+    left = W.copy()
+    R = B - times(left)
+
+    def near() -> bool:
+        objective = max(squares - (left * (B + R)).sum(), penalty * (left * left).sum())
+        return bool((R * R).sum() <= EXCESS * penalty * objective)
+
+    most = MOST_ITERATIONS if iterations is None else iterations
+    lowest = iterate(times, block_inverses(memory, penalty), left, R, near, most)
+    if lowest < -memory.rounding * memory.diagonal().max():
+        raise NotLearnedError()
+    memory.require_targets(left, B + R, Y, weights)
+    memory.add(features, Y, -weights)
+    W[:] = left
+
+
 def solve_system(
     memory: Memory, penalty: float, inverse_blocks: Array, B: Array, tolerance: float, most: int
 ) -> tuple[Array, bool]:
@@ -106,27 +150,33 @@ def solve_system(
         # solution, as here; and that is at most ||R||^2 / lambda.
         return bool(((R * R).sum(axis=0) <= tolerance * penalty * (B * X).sum(axis=0)).all())
 
-    iterate(memory, penalty, inverse_blocks, X, R, near, most)
+    iterate(lambda V: memory.times(V) + penalty * V, inverse_blocks, X, R, near, most)
     return X, near()
 
 
 def iterate(
-    memory: Memory,
-    penalty: float,
+    times: Callable[[Array], Array],
     inverse_blocks: Array,
     W: Array,
     R: Array,
     near: Callable[[], bool],
     most: int,
-) -> None:
-    """Conjugate gradients in place on W and its residual R, until ``near`` or ``most`` are done."""
+) -> float:
+    """Conjugate gradients in place on W and its residual R, until ``near`` or ``most`` are done.
+
+    Also where the matrix turns out not to be positive definite: returns the curvature found there,
+    and infinity otherwise.
+    """
     Z = _precondition(inverse_blocks, R)
     direction = Z.copy()
     rz = (R * Z).sum(axis=0)
     done = 0
     while done != most and not near():
-        image = memory.times(direction) + penalty * direction
-        step = rz / _nonzero((direction * image).sum(axis=0))
+        image = times(direction)
+        curvature, length = (direction * image).sum(axis=0), (direction**2).sum(axis=0)
+        if ((curvature <= 0) & (length > 0)).any():
+            return float((curvature / _nonzero(length)).min())
+        step = rz / _nonzero(curvature)
         W += step * direction
         R -= step * image
         Z = _precondition(inverse_blocks, R)
@@ -134,6 +184,7 @@ def iterate(
         direction *= rz / _nonzero(before)
         direction += Z
         done += 1
+    return np.inf
 
 
 def block_inverses(memory: Memory, penalty: float) -> Array:

@@ -7,7 +7,7 @@ an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 
 from losse.encoders import Features
 from losse.encoders.features import Array
-from losse.ftl.conjugate import RENEWAL, ConjugateGradients, approach_leader
+from losse.ftl.conjugate import RENEWAL, ConjugateGradients, approach_leader, take_out
 from losse.ftl.layout import SQUARE_LIMIT
 from losse.ftl.memory import Memory
 from losse.ftl.sample_space import SampleSpace
@@ -98,9 +98,9 @@ class ExactSolver(Solver):
             follower.unlearn(features, Y, weights)
             self.weights[:] = follower.weights
         elif self._large:
-            self.memory.add(features, Y, -weights)
+            most = None if self._iterations is None else RENEWAL
+            take_out(self.memory, self.ridge, self.weights, features, Y, weights, most)
             self.refresh()
-            self.renew()
         else:
             super()._unlearn(features, Y, weights, penalty)
 

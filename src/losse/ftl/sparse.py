@@ -6,7 +6,7 @@ from losse._kernels.block_update import RECENT, ROWS, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
-from losse.ftl.conjugate import RENEWAL, approach_leader
+from losse.ftl.conjugate import RENEWAL, approach_leader, take_out
 from losse.ftl.memory import Memory, SquareMemory
 from losse.ftl.packed_memory import PackedMemory
 from losse.ftl.solver import Solver, ridge_solve
@@ -62,8 +62,8 @@ class SparseSolver(Solver):
         if isinstance(self.memory, SquareMemory):
             super()._unlearn(features, Y, weights, penalty)
         else:
-            self.memory.add(features, Y, -weights)
-            self.renew()
+            take_out(self.memory, self.ridge, self.weights, features, Y, weights, RENEWAL)
+            self.refresh()
 
     def state(self) -> State:
         """What a checkpoint keeps: the recent steps, too."""
