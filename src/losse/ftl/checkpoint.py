@@ -16,7 +16,7 @@ from losse.encoders import Encoder, FourierEncoder, LosseEncoder, ReLUEncoder, T
 from losse.ftl.construction import check_parameters, new_solver
 from losse.ftl.layout import memory_shape
 from losse.progress import byte_progress
-from losse.state import Saved, nested, split
+from losse.state import Saved, State, nested, split
 
 if TYPE_CHECKING:
     from losse.ftl.regressor import FTLRegressor
@@ -33,9 +33,22 @@ _MOST_OUTPUTS = 1 << 20
 
 def save(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Progress) -> None:
     """Write a fitted model."""
+    values, arrays = split({"losse": metadata.version("losse")} | state(model))
+    write_archive(path, KIND, VERSION, values, arrays, report(progress, "Saving"))
+
+
+def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Progress) -> None:
+    """Read what `save` has written into a new model."""
+    with open_archive(path, KIND, VERSION, report(progress, "Loading")) as archive:
+        saved = Saved(archive, os.fsdecode(path))
+        restore(model, saved)
+        saved.require_all_read()
+
+
+def state(model: FTLRegressor) -> State:
+    """What a checkpoint keeps of a fitted model."""
     given = model.encoder
-    state = {
-        "losse": metadata.version("losse"),
+    return {
         "parameters": _parameters(model),
         "given_encoder": None if given is None else _description(given),
         "given_fitted": given is not None and hasattr(given, "projection_"),
@@ -49,44 +62,40 @@ def save(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Pro
         **nested("encoder", model.encoder_.state()),
         **nested("solver", model._solver.state()),
     }
-    values, arrays = split(state)
-    write_archive(path, KIND, VERSION, values, arrays, _report(progress, "Saving"))
 
 
-def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Progress) -> None:
-    """Read what `save` has written into a new model."""
-    with open_archive(path, KIND, VERSION, _report(progress, "Loading")) as archive:
-        saved = Saved(archive, os.fsdecode(path))
-        _take_parameters(model, saved)
-        encoder = _encoder(saved, "used_encoder")
-        encoder.restore(saved.part("encoder"))
-        _take_names(encoder, saved, "encoder_names")
-        n_outputs = saved.count("n_outputs", at_most=_MOST_OUTPUTS)
-        if n_outputs == 0:
-            saved.refuse("n_outputs=0 makes no model")
-        saved.require_shape("solver.memory.A", memory_shape(encoder), model.dtype)
-        saved.require_shape("solver.memory.B", (encoder.dimension, padded(n_outputs)))
-        solver = new_solver(model, encoder, n_outputs)
-        solver.restore(saved.part("solver"))
-        model.n_features_in_ = encoder.n_features_in_
-        _take_names(model, saved, "names")
-        model.n_outputs_ = n_outputs
-        model.n_samples_seen_ = saved.count("n_samples_seen")
-        model._single = saved.flag("single")
-        if model._single and n_outputs > 1:
-            saved.refuse(f"single is true, but n_outputs={n_outputs}")
-        model._weight = saved.number("weight", at_least=1.0)
-        model._posterior = None
-        model.encoder = None
-        if saved.value("given_encoder") is not None:
-            given = _encoder(saved, "given_encoder")
-            model.encoder = deepcopy(encoder) if saved.flag("given_fitted") else given
-        saved.require_all_read()
-        model.encoder_ = encoder
-        model._solver = solver
+def restore(model: FTLRegressor, saved: Saved) -> None:
+    """Let a new model take over what `state` has returned."""
+    _take_parameters(model, saved)
+    encoder = _encoder(saved, "used_encoder")
+    encoder.restore(saved.part("encoder"))
+    _take_names(encoder, saved, "encoder_names")
+    n_outputs = saved.count("n_outputs", at_most=_MOST_OUTPUTS)
+    if n_outputs == 0:
+        saved.refuse("n_outputs=0 makes no model")
+    saved.require_shape("solver.memory.A", memory_shape(encoder), model.dtype)
+    saved.require_shape("solver.memory.B", (encoder.dimension, padded(n_outputs)))
+    solver = new_solver(model, encoder, n_outputs)
+    solver.restore(saved.part("solver"))
+    model.n_features_in_ = encoder.n_features_in_
+    _take_names(model, saved, "names")
+    model.n_outputs_ = n_outputs
+    model.n_samples_seen_ = saved.count("n_samples_seen")
+    model._single = saved.flag("single")
+    if model._single and n_outputs > 1:
+        saved.refuse(f"single is true, but n_outputs={n_outputs}")
+    model._weight = saved.number("weight", at_least=1.0)
+    model._posterior = None
+    model.encoder = None
+    if saved.value("given_encoder") is not None:
+        given = _encoder(saved, "given_encoder")
+        model.encoder = deepcopy(encoder) if saved.flag("given_fitted") else given
+    model.encoder_ = encoder
+    model._solver = solver
 
 
-def _report(progress: bool | Progress, label: str) -> Progress | None:
+def report(progress: bool | Progress, label: str) -> Progress | None:
+    """What tells of the bytes done: a line of progress, the given function, or nothing."""
     if isinstance(progress, bool):
         return byte_progress(label) if progress else None
     return progress

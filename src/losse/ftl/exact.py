@@ -101,6 +101,7 @@ class ExactSolver(Solver):
             most = None if self._iterations is None else RENEWAL
             take_out(self.memory, self.ridge, self.weights, features, Y, weights, most)
             self.refresh()
+            self.renew()  # with what is left as the preconditioner
         else:
             super()._unlearn(features, Y, weights, penalty)
 

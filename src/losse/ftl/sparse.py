@@ -63,7 +63,7 @@ class SparseSolver(Solver):
             super()._unlearn(features, Y, weights, penalty)
         else:
             take_out(self.memory, self.ridge, self.weights, features, Y, weights, RENEWAL)
-            self.refresh()
+            self.renew()
 
     def state(self) -> State:
         """What a checkpoint keeps: the recent steps, too."""
