@@ -47,11 +47,8 @@ def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Pro
 
 def state(model: FTLRegressor) -> State:
     """What a checkpoint keeps of a fitted model."""
-    given = model.encoder
-    return {
-        "parameters": _parameters(model),
-        "given_encoder": None if given is None else _description(given),
-        "given_fitted": given is not None and hasattr(given, "projection_"),
+    return settings(model) | {
+        "given_fitted": hasattr(model.encoder, "projection_"),
         "used_encoder": _description(model.encoder_),
         "encoder_names": _names(model.encoder_),
         "names": _names(model),
@@ -66,7 +63,7 @@ def state(model: FTLRegressor) -> State:
 
 def restore(model: FTLRegressor, saved: Saved) -> None:
     """Let a new model take over what `state` has returned."""
-    _take_parameters(model, saved)
+    restore_settings(model, saved)
     encoder = _encoder(saved, "used_encoder")
     encoder.restore(saved.part("encoder"))
     _take_names(encoder, saved, "encoder_names")
@@ -86,12 +83,26 @@ def restore(model: FTLRegressor, saved: Saved) -> None:
         saved.refuse(f"single is true, but n_outputs={n_outputs}")
     model._weight = saved.number("weight", at_least=1.0)
     model._posterior = None
-    model.encoder = None
-    if saved.value("given_encoder") is not None:
-        given = _encoder(saved, "given_encoder")
-        model.encoder = deepcopy(encoder) if saved.flag("given_fitted") else given
+    if saved.flag("given_fitted"):
+        model.encoder = deepcopy(encoder)
     model.encoder_ = encoder
     model._solver = solver
+
+
+def settings(model: FTLRegressor) -> State:
+    """The parameters of a model, its encoder as if it were not fitted."""
+    given = model.encoder
+    return {
+        "parameters": _parameters(model),
+        "given_encoder": None if given is None else _description(given),
+    }
+
+
+def restore_settings(model: FTLRegressor, saved: Saved) -> None:
+    """Take over what `settings` has returned."""
+    _take_parameters(model, saved)
+    described = saved.value("given_encoder") is not None
+    model.encoder = _encoder(saved, "given_encoder") if described else None
 
 
 def report(progress: bool | Progress, label: str) -> Progress | None:

@@ -1,0 +1,29 @@
+"""Environments of the paper's experiments; importing this package registers them in Gymnasium.
+
+>>> import gymnasium
+>>> import losse.envs
+>>> gymnasium.make("losse/Gridworld-v0").action_space
+Discrete(4)
+"""
+
+from __future__ import annotations
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "losse.envs needs gymnasium: pip install 'losse[rl]'", name=error.name
+    ) from error
+
+from losse.envs.gridworld import Gridworld
+
+__all__ = ["Gridworld"]
+
+EPISODE_STEPS = 2000
+"""The limit of an episode of the registered Gridworld; its docstring says why."""
+
+gymnasium.register(
+    id="losse/Gridworld-v0",
+    entry_point="losse.envs.gridworld:Gridworld",
+    max_episode_steps=EPISODE_STEPS,
+)

@@ -1,0 +1,48 @@
+"""World models: what an environment will do, learned online, without forgetting (section 2.2)."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from losse.world.evaluation import evaluate
+    from losse.world.factory import make_world_model
+    from losse.world.imagined import ImaginedEnv
+    from losse.world.losse import LosseWorldModel
+    from losse.world.model import WorldModel
+    from losse.world.neural import NeuralWorldModel
+    from losse.world.rollout import Rollout
+
+_HOMES = {
+    "ImaginedEnv": "imagined",
+    "LosseWorldModel": "losse",
+    "NeuralWorldModel": "neural",
+    "Rollout": "rollout",
+    "WorldModel": "model",
+    "evaluate": "evaluation",
+    "make_world_model": "factory",
+}
+
+__all__ = [
+    "ImaginedEnv",
+    "LosseWorldModel",
+    "NeuralWorldModel",
+    "Rollout",
+    "WorldModel",
+    "evaluate",
+    "make_world_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: only neural models need JAX, and only some of the rest Gymnasium."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        home = importlib.import_module(f"losse.world.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "losse":
+            raise
+        raise ModuleNotFoundError(
+            f"losse.world.{name} needs {error.name}: pip install 'losse[rl]'", name=error.name
+        ) from error
+    return getattr(home, name)

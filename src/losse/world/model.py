@@ -1,0 +1,251 @@
+"""What every world model does: check transitions, learn them, and imagine others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from losse.world.rollout import Policy, Rollout, roll_out
+from losse.world.spaces import Array, flat, numbers, require_moderate
+
+Function = Callable[[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]], npt.ArrayLike]
+"""Of (obs, actions, next_obs), batches as the environment has them, to one value per row."""
+
+Imagined = tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_]]
+
+
+class WorldModel(ABC):
+    """A model of an environment that learns from transitions and imagines others.
+
+    One model holds all that happens in a step: the change of the state, the reward and the
+    termination. Subclasses learn and predict rows of numbers (`_learn`, `_predict`); spaces, checks
+    and everything built on single steps are here.
+
+    Parameters
+    ----------
+    observation_space
+        A `Box` of any shape, which is flattened, or a `Discrete`, which becomes one-hot.
+    action_space
+        A `Box` or a `Discrete`.
+    termination
+        ``"learned"``: a step ends an episode where the model's prediction is above a half.
+        ``"never"``: no step does. A function of (obs, actions, next_obs), all batches, to one
+        boolean per row: it decides.
+    reward
+        ``"learned"``, or a function of (obs, actions, next_obs) to one number per row.
+
+    Attributes
+    ----------
+    n_transitions
+        Rows learned so far.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        *,
+        termination: str | Function = "learned",
+        reward: str | Function = "learned",
+    ) -> None:
+        self._observations = flat("observation_space", observation_space)
+        self._actions = flat("action_space", action_space)
+        _check_choice("termination", termination, ("learned", "never"))
+        _check_choice("reward", reward, ("learned",))
+        self.observation_space = observation_space
+        self.action_space = action_space
+        self.termination = termination
+        self.reward = reward
+        self.n_transitions = 0
+        self._guard = RLock()  # one thread at a time: no prediction sees half an update
+
+    def update(
+        self,
+        obs: npt.ArrayLike,
+        actions: npt.ArrayLike,
+        rewards: npt.ArrayLike,
+        next_obs: npt.ArrayLike,
+        terminated: npt.ArrayLike,
+    ) -> None:
+        """Learn from transitions: one, or a batch of any size, from any number of environments.
+
+        All arguments have one row per transition. After the end of an episode ``next_obs`` is the
+        last observation of that episode, not the first of the next. A batch that is refused leaves
+        the model as it was.
+        """
+        states, chosen, gained, next_states, ended = self._checked(
+            obs, actions, rewards, next_obs, terminated
+        )
+        n, d = states.shape
+        if n == 0:
+            return
+        targets = np.empty((n, self._n_targets))
+        np.subtract(next_states, states, out=targets[:, :d])
+        if self.reward == "learned":
+            targets[:, d] = gained
+        if self.termination == "learned":
+            targets[:, -1] = ended
+        with self._guard:
+            self._learn(states, chosen, targets)
+            self.n_transitions += n
+
+    @overload
+    def step(
+        self, obs: npt.ArrayLike, actions: npt.ArrayLike, *, return_std: Literal[False] = False
+    ) -> Imagined: ...
+    @overload
+    def step(
+        self, obs: npt.ArrayLike, actions: npt.ArrayLike, *, return_std: Literal[True]
+    ) -> tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_], Array]: ...
+
+    def step(
+        self, obs: npt.ArrayLike, actions: npt.ArrayLike, *, return_std: bool = False
+    ) -> Imagined | tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_], Array]:
+        """Imagine one step from each of a batch of observations.
+
+        Returns
+        -------
+        next_obs
+            In the space's dtype and shape, within its bounds.
+        rewards, terminated
+            One number and one boolean per row.
+        std
+            With ``return_std``: standard deviations of the next observation, (n, width of the
+            flattened observation). Infinite where the model has learned nothing. Models that
+            do not know their uncertainty raise `NotImplementedError`.
+        """
+        states = self._observations.rows("obs", obs)
+        n, d = states.shape
+        chosen = self._actions.inputs("actions", actions, n)
+        std = np.empty((0, d))
+        with self._guard:
+            if n == 0:
+                targets = np.empty((0, self._n_targets))
+            elif return_std:
+                targets, deviations = self._predict_std(states, chosen)
+                std = deviations[:, :d]
+            else:
+                targets = self._predict(states, chosen)
+        next_obs = self._observations.restore(states + targets[:, :d])
+        imagined = (next_obs, *self._outcome(obs, actions, next_obs, targets))
+        return (*imagined, std) if return_std else imagined
+
+    def rollout(
+        self,
+        obs: npt.ArrayLike,
+        policy: Policy,
+        horizon: int,
+        *,
+        max_std: npt.ArrayLike | None = None,
+    ) -> Rollout:
+        """Imagine short episodes, one from each row of ``obs``.
+
+        Parameters
+        ----------
+        obs
+            Where they start.
+        policy
+            A function of a batch of observations to a batch of actions, such as
+            ``lambda obs: agent.predict(obs)[0]``.
+        horizon
+            The number of steps, at least 1. A row goes no further after a termination.
+        max_std
+            A number, or one per dimension of the flattened observation: a step whose next
+            observation has a larger standard deviation is left out, and its row ends there.
+
+        Returns
+        -------
+        Rollout
+            All imagined transitions, step by step.
+        """
+        return roll_out(self, obs, policy, horizon, max_std)
+
+    @abstractmethod
+    def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
+        """Learn n > 0 checked rows.
+
+        states: (n, d), flattened (Discrete: one-hot). actions: (n,) numbers from 0, or for a Box
+        (n, k) in the space's units. targets: (n, S), the change of the state (d columns), then the
+        reward and the termination (0 or 1), each if it is learned.
+        """
+
+    @abstractmethod
+    def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
+        """Targets of n > 0 checked rows. Before anything was learned: those of no change."""
+
+    def _predict_std(self, states: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
+        """Targets and their standard deviations, both (n, S)."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not know how sure it is: use LosseWorldModel, or leave "
+            "out return_std and max_std."
+        )
+
+    def _checked(
+        self, obs: Any, actions: Any, rewards: Any, next_obs: Any, terminated: Any
+    ) -> tuple[Array, npt.NDArray[Any], Array, Array, npt.NDArray[np.bool_]]:
+        """States, actions, rewards, next states and terminations, if they can be learned from."""
+        states = self._observations.rows("obs", obs)
+        n = len(states)
+        chosen = self._actions.inputs("actions", actions, n)
+        gained = _column("rewards", rewards, n)
+        require_moderate("rewards", gained)
+        next_states = self._observations.rows("next_obs", next_obs, n)
+        return states, chosen, gained, next_states, _booleans("terminated", terminated, n)
+
+    @property
+    def _n_targets(self) -> int:
+        learned = (self.reward == "learned") + (self.termination == "learned")
+        return self._observations.width + learned
+
+    def _outcome(
+        self, obs: Any, actions: Any, next_obs: npt.NDArray[Any], targets: Array
+    ) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Rewards and terminations, as predicted or as the given functions say."""
+        n = len(next_obs)
+        if callable(self.reward):
+            value = self.reward(np.asarray(obs), np.asarray(actions), next_obs)
+            rewards = _column("the result of reward", value, n)
+            require_moderate("the result of reward", rewards)
+        else:
+            rewards = targets[:, self._observations.width].copy()
+        if callable(self.termination):
+            value = self.termination(np.asarray(obs), np.asarray(actions), next_obs)
+            return rewards, _booleans("the result of termination", value, n)
+        if self.termination == "never":
+            return rewards, np.zeros(n, dtype=bool)
+        return rewards, targets[:, -1] > 0.5
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._guard:
+            return {key: value for key, value in vars(self).items() if key != "_guard"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _guard=RLock())
+
+
+def _check_choice(name: str, value: Any, words: tuple[str, ...]) -> None:
+    if not (callable(value) or (isinstance(value, str) and value in words)):
+        known = ", ".join(f'"{word}"' for word in words)
+        raise ValueError(
+            f"{name}={value!r} is not known: use {known} or a function of (obs, actions, next_obs)."
+        )
+
+
+def _column(name: str, values: Any, n_rows: int) -> Array:
+    column = numbers(name, values)
+    if column.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {column.shape}, expected ({n_rows},): one per row.")
+    return column
+
+
+def _booleans(name: str, values: Any, n_rows: int) -> npt.NDArray[np.bool_]:
+    column = _column(name, values, n_rows)
+    if not ((column == 0) | (column == 1)).all():
+        raise ValueError(f"{name} contains values other than true and false (1 and 0).")
+    return column == 1

@@ -1,0 +1,233 @@
+"""`NeuralWorldModel`: the neural networks that the paper compares Losse with."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from losse.archive import Progress
+from losse.checks import check_count, check_positive
+from losse.world import neural_checkpoint
+from losse.world.model import Function, WorldModel
+from losse.world.neural_learners import Learner, Online, Replay, Synaptic
+from losse.world.neural_memories import Everything, Reservoir
+from losse.world.neural_network import Network, predict
+from losse.world.neural_units import RunningUnits
+from losse.world.spaces import Array, one_hot
+
+MEMORIES = ("full-replay", "online", "si", "coreset")
+
+LARGEST = 1e30
+"""Of what a network may see: squares of larger numbers leave the range of single precision."""
+BLOCK = 4096
+"""Rows that are predicted at once; fewer are filled up to a power of two."""
+_LARGEST_SEED = 2**31 - 1
+
+
+class NeuralWorldModel(WorldModel):
+    """A neural network as a world model, with one of four ways to cope with a stream of data.
+
+    A single network predicts the change of the state, the reward and the termination. It sees
+    states and actions (one-hot if discrete) standardised by the bounds of their space, or by the
+    first 1000 transitions where there are none, as all targets are. Weights and optimiser (Adam)
+    are kept from update to update.
+
+    Every `update` trains the network once, in one compiled call that is compiled again neither as
+    data grow (but for full replay at 65,536 transitions and whenever there are four times more) nor
+    for batches of another size.
+
+    Parameters
+    ----------
+    observation_space, action_space, termination, reward
+        As in `WorldModel`.
+    memory
+        ``"full-replay"``: all data are kept. An update splits them 4:1 and trains until the loss
+        on the smaller part has not improved by 1 % for 5 epochs; the best weights stay.
+        ``"online"``: the last 256 transitions are kept, and an update is 250 gradient steps on
+        them. A larger batch is learned in pieces of 256.
+        ``"si"``: as online, with Synaptic Intelligence. Every transition is a task: the 250 steps
+        are spread evenly over those of the update, with at least one step each.
+        ``"coreset"``: a uniform sample of all data is kept (reservoir sampling), and trained on as
+        in full replay.
+    hidden
+        Units of each hidden layer; None for the paper's networks: 3 x 32 for discrete actions,
+        4 x 400 for continuous ones.
+    learning_rate
+        Adam's step size.
+    batch_size
+        Rows of a minibatch in full replay and coreset; None for 32 (discrete actions) or 256.
+    coreset_size
+        Transitions in the coreset; None for the paper's 100 (discrete actions) or 5000.
+    xi, c
+        Damping and strength of Synaptic Intelligence. Where weights move little within a task, it
+        is c / xi that counts: the larger, the less is forgotten, and the less is learned. The
+        best depend on the environment; `losse reproduce forgetting` searches them.
+    seed
+        Of the initial weights, the splits, the order of the data and the coreset.
+
+    Warns
+    -----
+    RuntimeWarning
+        If an update diverges: weights that are not finite, or a loss that has exploded. The
+        weights from before the update stay; the data are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gymnasium.spaces import Box, Discrete
+    >>> from losse.world import NeuralWorldModel
+    >>> model = NeuralWorldModel(Box(0, 1, (2,)), Discrete(2), memory="online")
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(10):
+    ...     obs, actions = rng.uniform(0.1, 0.9, (100, 2)), rng.integers(0, 2, 100)
+    ...     next_obs = obs + np.where(actions == 0, 0.1, -0.1)[:, None]
+    ...     model.update(obs, actions, np.ones(100), next_obs, np.zeros(100, dtype=bool))
+    >>> next_obs, rewards, terminated = model.step([[0.5, 0.5], [0.5, 0.5]], [0, 1])
+    >>> next_obs.round(1), rewards.round(1)
+    (array([[0.6, 0.6],
+           [0.4, 0.4]], dtype=float32), array([1., 1.]))
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        *,
+        memory: str = "full-replay",
+        termination: str | Function = "learned",
+        reward: str | Function = "learned",
+        hidden: Sequence[int] | None = None,
+        learning_rate: float = 1e-3,
+        batch_size: int | None = None,
+        coreset_size: int | None = None,
+        xi: float = 1e-5,
+        c: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(observation_space, action_space, termination=termination, reward=reward)
+        discrete = self._actions.discrete
+        if memory not in MEMORIES:
+            raise ValueError(f"memory={memory!r} is not known: use one of {', '.join(MEMORIES)}.")
+        self.memory = memory
+        self.hidden = _layers(((32,) * 3 if discrete else (400,) * 4) if hidden is None else hidden)
+        self.batch_size = (32 if discrete else 256) if batch_size is None else batch_size
+        self.coreset_size = (100 if discrete else 5000) if coreset_size is None else coreset_size
+        self.learning_rate, self.xi, self.c, self.seed = learning_rate, xi, c, seed
+        for name in ("batch_size", "coreset_size"):
+            check_count(name, getattr(self, name))
+        for name in ("learning_rate", "xi"):
+            check_positive(name, getattr(self, name))
+        if c != 0:
+            check_positive("c", c)
+        check_count("seed", seed, at_least=0)
+        if seed > _LARGEST_SEED:
+            raise ValueError(f"seed={seed} is too large: use one up to {_LARGEST_SEED}.")
+        self._units = RunningUnits(self._observations, self._actions, self._n_targets)
+        self._network = Network(self.hidden, self._n_targets)
+        self._learner = self._new_learner()
+
+    def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
+        """Write the model to one file, atomically and without pickle; see `FTLRegressor.save`.
+
+        Network, optimiser, memory and random state are all in it. Functions given as
+        ``termination`` and ``reward`` are not.
+        """
+        with self._guard:
+            neural_checkpoint.save(self, path, progress)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        observation_space: spaces.Space[Any] | None = None,
+        action_space: spaces.Space[Any] | None = None,
+        termination: Function | None = None,
+        reward: Function | None = None,
+        progress: bool | Progress = True,
+    ) -> Self:
+        """Read a model that `save` has written; it goes on bit for bit as the saved one would.
+
+        Parameters are those of `LosseWorldModel.load`.
+        """
+        given = {
+            "observation_space": observation_space,
+            "action_space": action_space,
+            "termination": termination,
+            "reward": reward,
+        }
+        return neural_checkpoint.load(cls, path, given, progress)
+
+    def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
+        rows = np.concatenate([self._inputs(states, actions), targets], axis=1)
+        _require_single(rows)
+        units = self._units.extended(rows)
+        if self._learner.learn(rows.astype(np.float32), units.current):
+            self._units = units
+            return
+        warnings.warn(
+            f"the network diverged in the update after {self.n_transitions} transitions; it keeps "
+            "the weights that it had before, and the data. Use a smaller learning_rate than "
+            f"{self.learning_rate:g}, or look for outliers in the data.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+    def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
+        targets = np.zeros((len(states), self._n_targets))
+        if self.n_transitions == 0:
+            return targets
+        X = self._inputs(states, actions)
+        _require_single(X)
+        for first in range(0, len(X), BLOCK):
+            block = X[first : first + BLOCK]
+            padded = np.zeros((1 << (len(block) - 1).bit_length(), X.shape[1]), np.float32)
+            padded[: len(block)] = block
+            predicted = predict(
+                self._network, self._learner.parameters, padded, self._units.current
+            )
+            targets[first : first + BLOCK] = np.asarray(predicted)[: len(block)]
+        return targets
+
+    def _inputs(self, states: Array, actions: npt.NDArray[Any]) -> Array:
+        if self._actions.discrete:
+            actions = one_hot(actions, self._actions.width)
+        return np.concatenate([states, actions], axis=1)
+
+    def _new_learner(self) -> Learner:
+        n_inputs = self._observations.width + self._actions.width
+        width = n_inputs + self._n_targets
+        common: dict[str, Any] = {"learning_rate": self.learning_rate, "seed": self.seed}
+        if self.memory == "online":
+            return Online(self._network, n_inputs, **common)
+        if self.memory == "si":
+            return Synaptic(self._network, n_inputs, **common, xi=self.xi, c=self.c)
+        kept = (
+            Everything(width)
+            if self.memory == "full-replay"
+            else Reservoir(self.coreset_size, width, self.seed)
+        )
+        return Replay(self._network, n_inputs, kept, **common, batch_size=self.batch_size)
+
+
+def _layers(hidden: Sequence[int]) -> tuple[int, ...]:
+    layers = tuple(hidden)
+    for width in layers:
+        check_count("hidden", width)
+    if not layers:
+        raise ValueError(f"hidden={hidden!r} has no layers: give the units of at least one.")
+    return tuple(int(width) for width in layers)
+
+
+def _require_single(rows: Array) -> None:
+    if rows.size and np.abs(rows).max() > LARGEST:
+        raise ValueError(
+            f"a transition contains a number of size {np.abs(rows).max():.3g}: networks take up to "
+            f"{LARGEST:g}, as they compute in single precision. Scale the environment's numbers."
+        )

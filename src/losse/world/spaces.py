@@ -1,0 +1,179 @@
+"""How observations and actions of a Gymnasium space become plain rows of numbers, and come back."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from losse.checks import LARGEST
+
+Array = npt.NDArray[np.float64]
+
+# Differences of two observations must still be targets that a regressor takes.
+_LARGEST = LARGEST / 2
+# Beyond these, neighbouring integers are not told apart by doubles.
+_WHOLE = 2.0**53
+# Bounds are often kept in single precision: actions may overstep them by its rounding.
+_ROUNDING = 1e-6
+
+
+class FlatBox:
+    """Values of a `Box` of any shape as rows of doubles."""
+
+    discrete = False
+
+    def __init__(self, space: spaces.Box) -> None:
+        self.space = space
+        self.width = math.prod(space.shape)
+        self.low = np.asarray(space.low, dtype=np.float64).reshape(-1)
+        self.high = np.asarray(space.high, dtype=np.float64).reshape(-1)
+        self._integer = space.dtype is not None and space.dtype.kind in "iu"
+
+    def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+        """Checked values, one row of ``width`` numbers each."""
+        array = numbers(name, values)
+        expected = self.space.shape
+        if array.shape[1:] != expected or array.ndim != len(expected) + 1:
+            hint = f" For a single one pass {name}[None]." if array.shape == expected else ""
+            raise ValueError(
+                f"{name} has shape {array.shape}, expected {_text('n', *expected)}: one entry of "
+                f"{self.space} per row.{hint}"
+            )
+        _check_length(name, array, n_rows)
+        require_moderate(name, array)
+        return np.ascontiguousarray(array.reshape(len(array), self.width))
+
+    def inputs(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+        """Rows that also lie within the bounds, as actions must."""
+        rows = self.rows(name, values, n_rows)
+        outside = rows < self.low - _ROUNDING * np.maximum(1, np.abs(self.low))
+        outside |= rows > self.high + _ROUNDING * np.maximum(1, np.abs(self.high))
+        if outside.any():
+            place = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise ValueError(
+                f"{name} contains {rows[place]} in row {place[0]}, outside {self.space}: clip or "
+                "rescale to the space's bounds."
+            )
+        return rows
+
+    def restore(self, rows: Array) -> npt.NDArray[Any]:
+        """The nearest values of the space, in its dtype and shape."""
+        clipped = np.clip(rows, self.low, self.high)
+        if self._integer:
+            clipped = np.clip(np.rint(clipped), -_WHOLE, _WHOLE)
+        return clipped.astype(self.space.dtype).reshape(len(rows), *self.space.shape)
+
+
+class Choices:
+    """Values of a `Discrete` space as numbers from 0, or as one-hot rows."""
+
+    discrete = True
+
+    def __init__(self, space: spaces.Discrete) -> None:
+        self.space = space
+        self.width = int(space.n)
+        self.low = np.zeros(self.width)
+        self.high = np.ones(self.width)
+        self._start = int(space.start)
+
+    def inputs(self, name: str, values: Any, n_rows: int | None = None) -> npt.NDArray[np.int64]:
+        """Checked choices, counted from 0."""
+        array = np.asarray(values)
+        if array.ndim != 1:
+            hint = f" Pass {name}[:, 0]." if array.ndim == 2 and array.shape[1] == 1 else ""
+            raise ValueError(
+                f"{name} has shape {array.shape}, expected (n,): one element of {self.space} per "
+                f"row.{hint}"
+            )
+        if array.size and array.dtype.kind not in "iu":
+            raise TypeError(f"{name} has dtype {array.dtype}, but {self.space} holds integers.")
+        _check_length(name, array, n_rows)
+        outside = (array < self._start) | (array >= self._start + self.width)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise ValueError(
+                f"{name} contains {array[row]} in row {row}, outside {self.space}: elements run "
+                f"from {self._start} to {self._start + self.width - 1}."
+            )
+        return (array - self._start).astype(np.int64)
+
+    def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+        """Checked choices, one-hot."""
+        return one_hot(self.inputs(name, values, n_rows), self.width)
+
+    def restore(self, rows: Array) -> npt.NDArray[Any]:
+        """The likeliest choices."""
+        return (np.argmax(rows, axis=1) + self._start).astype(self.space.dtype)
+
+
+def flat(name: str, space: spaces.Space[Any]) -> FlatBox | Choices:
+    """How to read a space; raises `TypeError` for one that world models do not know.
+
+    >>> flat("observation_space", spaces.Discrete(3, start=1)).rows("obs", [1, 3])
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    >>> flat("action_space", spaces.MultiBinary(2))
+    Traceback (most recent call last):
+    ...
+    TypeError: action_space=MultiBinary(2) is not supported: ...
+    """
+    if isinstance(space, spaces.Discrete):
+        return Choices(space)
+    if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiu":
+        return FlatBox(space)
+    raise TypeError(
+        f"{name}={space!r} is not supported: world models know Box (of numbers, any shape) and "
+        "Discrete. Wrap the environment, for example with gymnasium.wrappers.FlattenObservation."
+    )
+
+
+def one_hot(choices: npt.NDArray[np.int64], width: int) -> Array:
+    """Rows of zeros with a one at each choice.
+
+    >>> one_hot(np.array([1, 0]), 2)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    rows = np.zeros((len(choices), width))
+    rows[np.arange(len(choices)), choices] = 1.0
+    return rows
+
+
+def numbers(name: str, values: Any) -> Array:
+    """Anything that NumPy reads as real numbers, as doubles."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"{array.dtype} is not a type of real numbers")
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is not an array of numbers: {error}.") from error
+
+
+def require_moderate(name: str, array: Array) -> None:
+    """Raise `ValueError` for NaN, infinity, and numbers whose squares leave the range of doubles.
+
+    >>> require_moderate("rewards", np.array([0.0, np.nan]))
+    Traceback (most recent call last):
+    ...
+    ValueError: rewards contains nan at (1,): ...
+    """
+    if not array.size or np.abs(array).max() <= _LARGEST:  # false for NaN, too
+        return
+    place = tuple(int(i) for i in np.argwhere(~(np.abs(array) <= _LARGEST))[0])
+    raise ValueError(
+        f"{name} contains {array[place]} at {place}: only finite numbers of size up to "
+        f"{_LARGEST:.0e} can be learned from; find out what the environment did there, and leave "
+        "such transitions out."
+    )
+
+
+def _check_length(name: str, array: npt.NDArray[Any], n_rows: int | None) -> None:
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"{name} has {len(array)} rows, but obs has {n_rows}: pass one each.")
+
+
+def _text(*shape: Any) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -1,0 +1,99 @@
+"""Observations and actions become rows of numbers and come back."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from losse.world.spaces import flat
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(-1, 1, (3,)),
+        spaces.Box(-np.inf, np.inf, (2, 2), dtype=np.float64),
+        spaces.Box(0, 255, (2, 3, 1), dtype=np.uint8),
+        spaces.Box(-(2**63), 2**63 - 1, (1,), dtype=np.int64),
+        spaces.Discrete(5),
+        spaces.Discrete(3, start=-1),
+    ],
+    ids=str,
+)
+def test_what_goes_in_comes_back(space):
+    space.seed(0)
+    values = np.stack([space.sample() for _ in range(20)])
+    if space.dtype == np.int64 and isinstance(space, spaces.Box):
+        values = values % 1000  # larger ones have no exact double
+    read = flat("observation_space", space)
+    rows = read.rows("obs", values)
+    assert rows.shape == (20, read.width)
+    assert rows.dtype == np.float64
+    back = read.restore(rows)
+    assert back.dtype == space.dtype
+    np.testing.assert_array_equal(back, values)
+    assert all(space.contains(value) for value in back)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.float32])
+def test_restored_values_lie_in_the_space(dtype):
+    space = spaces.Box(0, 9, (2,), dtype=dtype)
+    read = flat("observation_space", space)
+    rows = np.array([[-1e30, 3.4], [1e30, 9.6], [0.5, 8.7]])
+    assert all(space.contains(row) for row in read.restore(rows))
+
+
+def test_a_box_may_be_a_single_number():
+    read = flat("observation_space", spaces.Box(-5, 5, (), dtype=np.int32))
+    np.testing.assert_array_equal(read.restore(read.rows("obs", [1, -4])), [1, -4])
+
+
+def test_integers_are_rounded():
+    read = flat("observation_space", spaces.Box(0, 9, (2,), dtype=np.int32))
+    assert read.restore(np.array([[2.6, 3.4]])).tolist() == [[3, 3]]
+
+
+def test_limits_of_long_integers_do_not_overflow():
+    space = spaces.Box(-(2**63), 2**63 - 1, (1,), dtype=np.int64)
+    restored = flat("observation_space", space).restore(np.array([[1e25], [-1e25]]))
+    assert restored[0, 0] > 0 > restored[1, 0]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.MultiDiscrete([2, 3]),
+        spaces.MultiBinary(4),
+        spaces.Dict({"a": spaces.Discrete(2)}),
+        spaces.Tuple([spaces.Discrete(2)]),
+        spaces.Text(3),
+        "Box",
+        None,
+    ],
+    ids=str,
+)
+def test_other_spaces_are_refused_by_name(space):
+    with pytest.raises(TypeError, match=r"action_space=.* is not supported.*Box.*Discrete"):
+        flat("action_space", space)
+
+
+def test_actions_must_lie_in_the_space_but_for_rounding():
+    read = flat("action_space", spaces.Box(-0.4, 0.4, (1,)))
+    read.inputs("actions", [[0.4], [-0.4]])  # the bounds are floats, these are doubles
+    with pytest.raises(ValueError, match=r"actions contains 0.41 in row 1, outside Box"):
+        read.inputs("actions", [[0.0], [0.41]])
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "text"),
+    [
+        ([3], ValueError, "actions contains 3 in row 0.*from 1 to 2"),
+        ([1, 0], ValueError, "actions contains 0 in row 1"),
+        ([[1], [2]], ValueError, r"actions has shape \(2, 1\).*actions\[:, 0\]"),
+        ([1.0], TypeError, "float64.*integers"),
+        (1, ValueError, r"shape \(\)"),
+        (["left"], TypeError, "integers"),
+    ],
+)
+def test_wrong_choices(values, error, text):
+    with pytest.raises(error, match=text):
+        flat("action_space", spaces.Discrete(2, start=1)).inputs("actions", values)
