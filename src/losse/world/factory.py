@@ -5,9 +5,8 @@ from typing import Any
 from gymnasium import spaces
 
 from losse.world.model import WorldModel
+from losse.world.neural_memories import MEMORIES
 
-MEMORIES = ("full-replay", "online", "si", "coreset")
-"""The paper's neural baselines, by what they remember."""
 METHODS = ("losse", *MEMORIES)
 
 

@@ -16,12 +16,10 @@ from losse.checks import check_count, check_positive
 from losse.world import neural_checkpoint
 from losse.world.model import Function, WorldModel
 from losse.world.neural_learners import Learner, Online, Replay, Synaptic
-from losse.world.neural_memories import Everything, Reservoir
+from losse.world.neural_memories import MEMORIES, Everything, Reservoir
 from losse.world.neural_network import Network, predict
 from losse.world.neural_units import RunningUnits
 from losse.world.spaces import Array, one_hot
-
-MEMORIES = ("full-replay", "online", "si", "coreset")
 
 LARGEST = 1e30
 """Of what a network may see: squares of larger numbers leave the range of single precision."""

@@ -19,6 +19,9 @@ BYTES = 1 << 26
 """That the first room may take: less of it for very wide rows, such as images."""
 _MOST = 1 << 40
 
+MEMORIES = ("full-replay", "online", "si", "coreset")
+"""The paper's neural baselines, by what they remember."""
+
 
 class Everything:
     """All rows ever.
