@@ -23,7 +23,7 @@ def make_rows(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def learn_shard(encoder: LosseEncoder, seed: int) -> FTLRegressor:
     """What a worker does: learn its own part of the data, in batches."""
-    model = FTLRegressor(encoder)
+    model = FTLRegressor(encoder, ridge=1e-5)
     X, y = make_rows(2000, seed)
     for start in range(0, len(X), 250):
         model.partial_fit(X[start : start + 250], y[start : start + 250])
@@ -41,7 +41,7 @@ def main() -> None:
 
     rows = [make_rows(2000, seed) for seed in shards]
     X, y = np.concatenate([X for X, _ in rows]), np.concatenate([y for _, y in rows])
-    whole = FTLRegressor(encoder, solver="dense").fit(X, y)
+    whole = FTLRegressor(encoder, solver="dense", ridge=1e-5).fit(X, y)
     test_X, test_y = make_rows(1000, seed=99)
     difference = np.abs(merged.predict(test_X) - whole.predict(test_X)).max()
     print(f"rows learned: {merged.n_samples_seen_}")

@@ -4,10 +4,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from losse.encoders import FourierEncoder, LosseEncoder, ReLUEncoder, TileEncoder
+    from losse.encoders import (
+        AdaptiveEncoder,
+        FourierEncoder,
+        LosseEncoder,
+        ReLUEncoder,
+        TileEncoder,
+    )
     from losse.ftl import FTLRegressor
 
-__all__ = ["FTLRegressor", "FourierEncoder", "LosseEncoder", "ReLUEncoder", "TileEncoder"]
+__all__ = [
+    "AdaptiveEncoder",
+    "FTLRegressor",
+    "FourierEncoder",
+    "LosseEncoder",
+    "ReLUEncoder",
+    "TileEncoder",
+]
 
 
 def __getattr__(name: str) -> Any:

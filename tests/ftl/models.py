@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 import losse.ftl.exact
 import losse.ftl.layout
 import losse.ftl.posterior
-from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
+from losse import (
+    AdaptiveEncoder,
+    FourierEncoder,
+    FTLRegressor,
+    LosseEncoder,
+    ReLUEncoder,
+    TileEncoder,
+)
 from tests.ftl.reference import stream
 
 X, Y = stream(240)
@@ -18,6 +25,8 @@ ENCODERS = [
     TileEncoder(6, 4, 2).fit(X),
     FourierEncoder(60).fit(X),
     ReLUEncoder(60).fit(X),
+    LosseEncoder(5, 5, 2, inputs_per_axis=2, linear=True).fit(X),
+    AdaptiveEncoder(5, 3, n_stages=2).fit(X, Y),
 ]
 SOLVERS = ("sparse", "dense", "exact", "auto")
 RIDGE = 1e-3

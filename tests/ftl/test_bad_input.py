@@ -47,7 +47,7 @@ BAD = [
 @pytest.mark.parametrize("solver", ["sparse", "dense", "exact"])
 @pytest.mark.parametrize(("X_bad", "Y_bad", "weight", "error", "message"), BAD)
 def test_a_trained_model_refuses_and_stays_as_it_was(solver, X_bad, Y_bad, weight, error, message):
-    model = FTLRegressor(LosseEncoder(3, 4, 2), solver=solver).fit(X, Y)
+    model = FTLRegressor(LosseEncoder(3, 4, 2), solver=solver, ridge=1e-5).fit(X, Y)
     before = pickle.dumps(model)
     with pytest.raises(error, match=message):
         model.partial_fit(X_bad, Y_bad, sample_weight=weight)
@@ -58,7 +58,7 @@ def test_a_trained_model_refuses_and_stays_as_it_was(solver, X_bad, Y_bad, weigh
 def test_a_new_model_refuses_and_stays_new(X_bad, Y_bad, weight, error, message):
     if "FTLRegressor is expecting" in message or "was started" in message:
         pytest.skip("concerns trained models")
-    model = FTLRegressor(LosseEncoder(3, 4, 2))
+    model = FTLRegressor(LosseEncoder(3, 4, 2), ridge=1e-5)
     with pytest.raises(error, match=message):
         model.fit(X_bad, Y_bad, sample_weight=weight)
     assert not hasattr(model, "encoder_")
@@ -91,7 +91,7 @@ def test_nonsense_parameters_are_refused(parameters, error, message):
 def test_an_encoder_fitted_on_other_data_is_refused():
     encoder = LosseEncoder().fit(X[:, :3])
     with pytest.raises(ValueError, match="X has 4 features, but encoder was fitted on 3"):
-        FTLRegressor(encoder).fit(X, Y)
+        FTLRegressor(encoder, ridge=1e-5).fit(X, Y)
 
 
 def test_weights_before_learning():
@@ -100,7 +100,7 @@ def test_weights_before_learning():
 
 
 def test_weights_are_a_copy():
-    model = FTLRegressor(LosseEncoder(3, 4, 2)).fit(X, Y)
+    model = FTLRegressor(LosseEncoder(3, 4, 2), ridge=1e-5).fit(X, Y)
     before = model.predict(X)
     model.weights_[:] = 0.0
     np.testing.assert_array_equal(model.predict(X), before)
@@ -109,7 +109,7 @@ def test_weights_are_a_copy():
 @pytest.mark.parametrize("solver", ["auto", "sparse", "dense"])
 def test_a_model_that_cannot_fit_says_how_much_it_needs(monkeypatch, solver):
     monkeypatch.setattr(capacity, "available_memory", lambda: 1e9)
-    model = FTLRegressor(LosseEncoder(300, 10, 2), solver=solver)
+    model = FTLRegressor(LosseEncoder(300, 10, 2), solver=solver, ridge=1e-5)
     with pytest.raises(MemoryError, match=r"36,300 features .* needs .* GB, but only 1.0 GB") as e:
         model.fit(X, Y)
     assert "Lower n_grids" in str(e.value)
@@ -130,7 +130,7 @@ def test_available_memory_is_plausible():
 @pytest.mark.parametrize("solver", ["sparse", "dense", "exact"])
 @pytest.mark.parametrize(("size", "weight"), [(1e99, 1.0), (1e-99, 1.0), (1.0, 1e99), (1.0, 1e-99)])
 def test_what_is_large_or_small_but_allowed_is_learned(solver, size, weight):
-    model = FTLRegressor(LosseEncoder(3, 4, 2), solver=solver)
+    model = FTLRegressor(LosseEncoder(3, 4, 2), solver=solver, ridge=1e-5)
     expected = model.fit(X, Y).predict(X)
     got = model.fit(X, Y * size, sample_weight=weight).predict(X) / size
     np.testing.assert_allclose(got, expected, atol=0.05 * np.abs(expected).max())

@@ -25,7 +25,9 @@ def take(model, step, start):
     if kind == "learn" or not hasattr(model, "encoder_"):
         model.partial_fit(X[rows], Y[rows])
     elif kind == "merge":
-        model.merge(FTLRegressor(model.encoder_, solver=model.solver).fit(X[rows], Y[rows]))
+        model.merge(
+            FTLRegressor(model.encoder_, solver=model.solver, ridge=1e-5).fit(X[rows], Y[rows])
+        )
     elif model.n_samples_seen_ >= size and model.discount == 1:
         rows = np.arange(start - size, start) % 240
         try:
@@ -63,7 +65,9 @@ def test_it_goes_on_bit_for_bit(model, steps, large, tmp_path_factory):
 def test_every_stage_of_every_solver_goes_on(solver, large, tmp_path):
     """Row by row and in batches, before and after samples outnumber features."""
     with large_models(large):
-        model = FTLRegressor(LosseEncoder(5, 3, 2), solver=solver).partial_fit(X[:30], Y[:30])
+        model = FTLRegressor(LosseEncoder(5, 3, 2), solver=solver, ridge=1e-5).partial_fit(
+            X[:30], Y[:30]
+        )
         model.save(tmp_path / "model")
         twin = FTLRegressor.load(tmp_path / "model")
         for size in (1, 1, 40, 100, 1, 3, 200, 1, 1):
@@ -105,7 +109,7 @@ def test_the_given_encoder_comes_back_fitted_or_not(fitted, tmp_path):
     if fitted:
         encoder.fit(X + 1.0)
         encoder.projection_ = encoder.projection_[:, ::-1]
-    model = FTLRegressor(encoder).fit(X, Y)
+    model = FTLRegressor(encoder, ridge=1e-5).fit(X, Y)
     model.save(tmp_path / "model")
     loaded = FTLRegressor.load(tmp_path / "model")
     assert hasattr(loaded.encoder, "projection_") == fitted
@@ -119,7 +123,7 @@ def test_default_model(tmp_path):
 
 
 def test_progress_counts_all_bytes(tmp_path):
-    model = in_batches(FTLRegressor(LosseEncoder(20, 10, 2)), range(240), 100)
+    model = in_batches(FTLRegressor(LosseEncoder(20, 10, 2), ridge=1e-5), range(240), 100)
     calls = []
     model.save(tmp_path / "model", progress=lambda *call: calls.append(call))
     assert calls[-1][0] == calls[-1][1] > model._solver.memory.A.nbytes
@@ -135,7 +139,7 @@ def test_only_a_fitted_model_of_known_encoders_can_be_saved(tmp_path):
 
     with pytest.raises(NotFittedError):
         FTLRegressor().save(tmp_path / "model")
-    model = FTLRegressor(Mine(2, 2, 1)).fit(X, Y)
+    model = FTLRegressor(Mine(2, 2, 1), ridge=1e-5).fit(X, Y)
     with pytest.raises(TypeError, match=r"encoder=Mine.* cannot be saved"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
@@ -206,7 +210,7 @@ HOSTILE = [
 @pytest.mark.parametrize("change", HOSTILE)
 def test_files_that_make_no_sense_are_refused(change, tmp_path):
     path = tmp_path / "model"
-    FTLRegressor(LosseEncoder(3, 4, 2), solver="sparse").fit(X, Y).save(path)
+    FTLRegressor(LosseEncoder(3, 4, 2), solver="sparse", ridge=1e-5).fit(X, Y).save(path)
     rewritten(path, lambda header, arrays: None)
     FTLRegressor.load(path)  # the way to rewrite is right
     rewritten(path, change)

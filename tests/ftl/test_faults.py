@@ -31,20 +31,30 @@ ROOT = Path(__file__).parents[2]
 
 # Every solver and memory, in every state that it can be saved in.
 MODELS = {
-    "sparse": lambda: FTLRegressor(LosseEncoder(*GRIDS), solver="sparse").fit(X, Y),
-    "floats": lambda: FTLRegressor(TileEncoder(*GRIDS), solver="sparse", dtype="float32").fit(X, Y),
-    "dense": lambda: FTLRegressor(ReLUEncoder(20), solver="dense").fit(X, Y),
-    "single": lambda: FTLRegressor(LosseEncoder(*GRIDS), solver="dense").fit(X, Y[:, 0]),
-    "samples": lambda: FTLRegressor(LosseEncoder(*GRIDS), solver="exact").fit(X[:20], Y[:20]),
-    "dense samples": lambda: FTLRegressor(FourierEncoder(30)).fit(X[:10], Y[:10]),
-    "inverse": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS), solver="exact")),
-    "dense inverse": lambda: grown(FTLRegressor(ReLUEncoder(20))),
-    "discount": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS, scaling=(-2, 2)), discount=0.9)),
-    "packed": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS), solver="sparse")),
-    "packed dense": lambda: grown(FTLRegressor(TileEncoder(*GRIDS), solver="dense")),
-    "packed samples": lambda: FTLRegressor(LosseEncoder(*GRIDS)).fit(X[:9], Y[:9]),
-    "iterations": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS))),
-    "float iterations": lambda: grown(FTLRegressor(TileEncoder(*GRIDS), dtype="float32")),
+    "sparse": lambda: FTLRegressor(LosseEncoder(*GRIDS), solver="sparse", ridge=1e-5).fit(X, Y),
+    "floats": lambda: FTLRegressor(
+        TileEncoder(*GRIDS), solver="sparse", dtype="float32", ridge=1e-5
+    ).fit(X, Y),
+    "dense": lambda: FTLRegressor(ReLUEncoder(20), solver="dense", ridge=1e-5).fit(X, Y),
+    "single": lambda: FTLRegressor(LosseEncoder(*GRIDS), solver="dense", ridge=1e-5).fit(
+        X, Y[:, 0]
+    ),
+    "samples": lambda: FTLRegressor(LosseEncoder(*GRIDS), solver="exact", ridge=1e-5).fit(
+        X[:20], Y[:20]
+    ),
+    "dense samples": lambda: FTLRegressor(FourierEncoder(30), ridge=1e-5).fit(X[:10], Y[:10]),
+    "inverse": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS), solver="exact", ridge=1e-5)),
+    "dense inverse": lambda: grown(FTLRegressor(ReLUEncoder(20), ridge=1e-5)),
+    "discount": lambda: grown(
+        FTLRegressor(LosseEncoder(*GRIDS, scaling=(-2, 2)), discount=0.9, ridge=1e-5)
+    ),
+    "packed": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS), solver="sparse", ridge=1e-5)),
+    "packed dense": lambda: grown(FTLRegressor(TileEncoder(*GRIDS), solver="dense", ridge=1e-5)),
+    "packed samples": lambda: FTLRegressor(LosseEncoder(*GRIDS), ridge=1e-5).fit(X[:9], Y[:9]),
+    "iterations": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS), ridge=1e-5)),
+    "float iterations": lambda: grown(
+        FTLRegressor(TileEncoder(*GRIDS), dtype="float32", ridge=1e-5)
+    ),
 }
 LARGE = ("packed", "packed dense", "packed samples", "iterations", "float iterations")
 
@@ -144,7 +154,7 @@ def test_two_hundred_kills_while_training_and_saving(tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_model(tmp_path):
-    model = FTLRegressor(LosseEncoder(*GRIDS)).fit(X[:40], Y[:40])
+    model = FTLRegressor(LosseEncoder(*GRIDS), ridge=1e-5).fit(X[:40], Y[:40])
     path, before = saved(model, tmp_path)
     expected = model.predict(X)
     model.partial_fit(X[40:], Y[40:])
@@ -363,10 +373,10 @@ def test_random_edits_under_valid_digests_are_refused_or_harmless(tmp_path_facto
 
 
 def test_predictions_and_files_made_while_learning_are_those_of_whole_batches(tmp_path):
-    model = FTLRegressor(LosseEncoder(*GRIDS, scaling=None), solver="sparse")
+    model = FTLRegressor(LosseEncoder(*GRIDS, scaling=None), solver="sparse", ridge=1e-5)
     batches = [slice(start, start + 4) for start in range(0, 80, 4)] * 5
     states = set()
-    twin = FTLRegressor(LosseEncoder(*GRIDS, scaling=None), solver="sparse")
+    twin = FTLRegressor(LosseEncoder(*GRIDS, scaling=None), solver="sparse", ridge=1e-5)
     for batch in batches:
         twin.partial_fit(X[batch], Y[batch])
         states.add(twin.predict(X).tobytes())

@@ -23,7 +23,7 @@ def test_constant_and_tiny_and_huge_features(solver):
     X, Y = stream(300)
     X = X * [1e-8, 1e8, 1, 1]
     X[:, 2] = 3.0
-    model = FTLRegressor(LosseEncoder(10, 5, 2), solver=solver)
+    model = FTLRegressor(LosseEncoder(10, 5, 2), solver=solver, ridge=1e-5)
     for start in range(0, 300, 50):
         model.partial_fit(X[start : start + 50], Y[start : start + 50])
     assert np.isfinite(model.predict(X)).all()
@@ -44,7 +44,7 @@ def test_features_of_any_magnitude(solver):
 @pytest.mark.parametrize("n_outputs", [1, 7, 50])
 def test_fewer_rows_than_features(solver, n_outputs):
     X, Y = stream(20, n_outputs=n_outputs)
-    model = FTLRegressor(LosseEncoder(30, 10, 2), solver=solver).fit(X, Y)
+    model = FTLRegressor(LosseEncoder(30, 10, 2), solver=solver, ridge=1e-5).fit(X, Y)
     assert model.weights_.shape == (3630, n_outputs)
     np.testing.assert_allclose(model.predict(X), Y, atol=0.02)
 
@@ -52,8 +52,8 @@ def test_fewer_rows_than_features(solver, n_outputs):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_one_dimensional_targets_give_one_dimensional_predictions(solver):
     X, Y = stream(50)
-    flat = FTLRegressor(LosseEncoder(3, 5, 2), solver=solver).fit(X, Y[:, 0])
-    column = FTLRegressor(LosseEncoder(3, 5, 2), solver=solver).fit(X, Y[:, :1])
+    flat = FTLRegressor(LosseEncoder(3, 5, 2), solver=solver, ridge=1e-5).fit(X, Y[:, 0])
+    column = FTLRegressor(LosseEncoder(3, 5, 2), solver=solver, ridge=1e-5).fit(X, Y[:, :1])
     assert flat.predict(X).shape == (50,)
     np.testing.assert_array_equal(flat.predict(X), column.predict(X)[:, 0])
 
@@ -62,7 +62,7 @@ def test_one_dimensional_targets_give_one_dimensional_predictions(solver):
 def test_from_ten_to_forty_thousand_features(dimension):
     X, Y = stream(300)
     encoder = LosseEncoder(2, 4, 1) if dimension == 10 else LosseEncoder(100, 19, 2)
-    model = FTLRegressor(encoder, solver="auto", dtype="float32").fit(X, Y)
+    model = FTLRegressor(encoder, solver="auto", dtype="float32", ridge=1e-5).fit(X, Y)
     assert model.weights_.shape[0] == dimension
     assert np.isfinite(model.predict(X)).all()
 
@@ -72,7 +72,7 @@ def test_what_was_learned_stays_learned():
     rng = np.random.default_rng(0)
     X = np.linspace(-3, 3, 3000)[:, None] + rng.normal(scale=0.02, size=(3000, 1))
     y = np.sin(3 * X[:, 0])
-    model = FTLRegressor(LosseEncoder(10, 10, 2, scaling=None), solver="sparse")
+    model = FTLRegressor(LosseEncoder(10, 10, 2, scaling=None), solver="sparse", ridge=1e-5)
     model.partial_fit(X[:1000], y[:1000])
     before = np.abs(model.predict(X[:1000]) - y[:1000]).mean()
     for start in range(1000, 3000, 100):

@@ -53,7 +53,7 @@ def test_sparse_is_algorithm_2_with_tiles():
 def test_sparse_batch_equals_the_loop_over_its_rows(size, dtype):
     X, Y = stream(120)
     encoder = LosseEncoder(10, 8, 2).fit(X)
-    one, other = (FTLRegressor(encoder, solver="sparse", dtype=dtype) for _ in range(2))
+    one, other = (FTLRegressor(encoder, solver="sparse", dtype=dtype, ridge=1e-5) for _ in range(2))
     in_batches(one, X, Y, 1)
     in_batches(other, X, Y, size)
     np.testing.assert_array_equal(one.weights_, other.weights_)
@@ -129,7 +129,7 @@ def test_exact_is_within_one_percent_when_it_must_iterate(encoder, ridge, dtype)
 def test_a_fitted_encoder_is_copied():
     X, Y = stream(100)
     encoder = LosseEncoder(5, 5, 2).fit(X)
-    model = FTLRegressor(encoder).fit(X, Y)
+    model = FTLRegressor(encoder, ridge=1e-5).fit(X, Y)
     before = model.predict(X)
     encoder.fit(10 * X)
     np.testing.assert_array_equal(model.predict(X), before)
@@ -138,7 +138,7 @@ def test_a_fitted_encoder_is_copied():
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_exact_takes_batches_of_any_size(size):
     X, Y = stream(1000, n_outputs=1)
-    model = FTLRegressor(LosseEncoder(4, 6, 2), solver="exact")
+    model = FTLRegressor(LosseEncoder(4, 6, 2), solver="exact", ridge=1e-5)
     in_batches(model, X[:600] if size == 1 else X, Y[:600] if size == 1 else Y, size)
     n = model.n_samples_seen_
     Phi = model.encoder_.transform(X[:n]).toarray()
@@ -148,7 +148,7 @@ def test_exact_takes_batches_of_any_size(size):
 
 def test_auto_is_exact_for_moderate_models():
     X, Y = stream(900)
-    models = [FTLRegressor(LosseEncoder(6, 6, 2), solver=s) for s in ("auto", "exact")]
+    models = [FTLRegressor(LosseEncoder(6, 6, 2), solver=s, ridge=1e-5) for s in ("auto", "exact")]
     for model in models:
         in_batches(model, X, Y, 50)
     np.testing.assert_array_equal(models[0].weights_, models[1].weights_)
@@ -159,7 +159,9 @@ def test_auto_predicts_better_than_algorithm_2_in_large_models():
     X, Y = stream(1600, n_features=6)
     errors = {}
     for solver in ("auto", "sparse"):
-        model = FTLRegressor(LosseEncoder(12, 10, 2), solver=solver).partial_fit(X[:800], Y[:800])
+        model = FTLRegressor(LosseEncoder(12, 10, 2), solver=solver, ridge=1e-5).partial_fit(
+            X[:800], Y[:800]
+        )
         seen = []
         for start in range(800, 1600, 50):
             rows = slice(start, start + 50)

@@ -17,8 +17,10 @@ PHI = ENCODER.transform(X).toarray()
 @settings(max_examples=15)
 def test_a_weight_is_a_number_of_repetitions(weights):
     weights = np.array(weights)
-    weighted = FTLRegressor(ENCODER, solver="dense").fit(X[:60], Y[:60], sample_weight=weights)
-    repeated = FTLRegressor(ENCODER, solver="dense").fit(
+    weighted = FTLRegressor(ENCODER, solver="dense", ridge=1e-5).fit(
+        X[:60], Y[:60], sample_weight=weights
+    )
+    repeated = FTLRegressor(ENCODER, solver="dense", ridge=1e-5).fit(
         np.repeat(X[:60], weights, axis=0), np.repeat(Y[:60], weights, axis=0)
     )
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-8)
@@ -40,13 +42,13 @@ def test_discount_weighs_a_sample_by_its_age(solver, discount):
 def test_discount_goes_on_for_ever():
     """Weights grow without bound in principle; the sums are scaled back in time."""
     rng = np.random.default_rng(0)
-    model = FTLRegressor(ENCODER, solver="dense", discount=0.5)
+    model = FTLRegressor(ENCODER, solver="dense", discount=0.5, ridge=1e-5)
     for _ in range(30):
         rows = rng.integers(0, 200, size=50)
         model.partial_fit(X[rows], Y[rows])
     assert np.isfinite(model.weights_).all()
     model.partial_fit(np.tile(X, (20, 1)), np.tile(Y, (20, 1)))  # 0.5 ** -4000 overflows
-    last = FTLRegressor(ENCODER, solver="dense", discount=0.5).fit(X[100:], Y[100:])
+    last = FTLRegressor(ENCODER, solver="dense", discount=0.5, ridge=1e-5).fit(X[100:], Y[100:])
     np.testing.assert_allclose(model.predict(X[190:]), last.predict(X[190:]), atol=1e-9)
 
 
@@ -55,7 +57,7 @@ def test_after_a_billion_samples_new_data_still_count(solver):
     """Each cell starts with 1e9 visits; double precision takes in what follows, float does not."""
     moved = {}
     for dtype in ("float64", "float32"):
-        model = FTLRegressor(ENCODER, solver=solver, dtype=dtype)
+        model = FTLRegressor(ENCODER, solver=solver, dtype=dtype, ridge=1e-5)
         model.partial_fit(X, Y, sample_weight=np.full(200, 1e9))
         before = model._solver.memory.A.copy()
         for _ in range(20):
@@ -63,7 +65,9 @@ def test_after_a_billion_samples_new_data_still_count(solver):
         gained = model._solver.memory.A.astype(np.float64).sum() - before.astype(np.float64).sum()
         moved[dtype] = gained / (20 * PHI.sum(axis=1) @ PHI.sum(axis=1))
         if dtype == "float64" and solver != "sparse":  # which still approaches the leader
-            start = FTLRegressor(ENCODER, solver=solver).fit(X, Y, sample_weight=np.full(200, 1e9))
+            start = FTLRegressor(ENCODER, solver=solver, ridge=1e-5).fit(
+                X, Y, sample_weight=np.full(200, 1e9)
+            )
             change = model.predict(X) - start.predict(X)
             assert change.mean() == pytest.approx(20 / 1e9, rel=0.2)
     assert moved["float64"] == pytest.approx(1, rel=1e-3)

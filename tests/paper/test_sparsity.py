@@ -50,7 +50,9 @@ def test_a_diverged_learner_scores_infinity():
 def test_cells_that_no_input_reaches_change_nothing(bins):
     stream, test = walks.random_walk(0.9, 400, 50, seed=1)
     whole, reached = (
-        FTLRegressor(kind(10, bins, 2, scaling=None, seed=1).fit(stream.X), solver="sparse")
+        FTLRegressor(
+            kind(10, bins, 2, scaling=None, seed=1).fit(stream.X), solver="sparse", ridge=1e-5
+        )
         for kind in (LosseEncoder, ReachedCells)
     )
     for model in (whole, reached):

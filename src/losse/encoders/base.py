@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from losse._kernels.simd import aligned, padded
@@ -36,6 +36,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     scaling: Scaling
     seed: int
     n_features_in_: int
+    warm_up = 0
+    """Rows with targets from which the features are best learned; 0 where targets do not matter."""
 
     def fit(
         self, X: npt.ArrayLike, y: Any = None, sample_weight: npt.ArrayLike | None = None
@@ -44,9 +46,28 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         rows: Array = validate_data(self, X, dtype=np.float64, order="C")
         weights = check_weights(sample_weight, len(rows))
-        self._shift, self._scale, self._limit = _learn_scaling(self.scaling, rows, weights)
-        self.projection_ = self._draw(np.random.default_rng(self.seed), rows.shape[1])
+        self.warn_of_few(rows)
+        self.freeze(rows, self._check_targets(y, len(rows)), weights)
         return self
+
+    def freeze(self, X: Array, Y: Array | None, weights: Array) -> None:
+        """What `fit` does, for checked rows, targets (where they matter) and weights."""
+        self.n_features_in_ = X.shape[1]
+        self._shift, self._scale, self._limit = learn_scaling(self.scaling, X, weights)
+        self.projection_ = self._draw(np.random.default_rng(self.seed), X.shape[1])
+
+    def early(self) -> "Encoder":
+        """A new encoder that does the work of this one while there are few rows to learn from."""
+        return clone(self)
+
+    def warn_of_few(self, X: Array) -> None:
+        """Warn if the scaling is to be frozen on next to nothing."""
+        if self.scaling == "standard" and len(X) < _FEW_ROWS:
+            warnings.warn(
+                f'scaling="standard" is frozen on {len(X)} row(s), too few to know the spread of '
+                "the inputs: fit the encoder on more rows first, or give bounds (low, high).",
+                stacklevel=3,
+            )
 
     def transform(self, X: npt.ArrayLike) -> Any:
         """The features of ``X``, one row per input."""
@@ -82,6 +103,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @abstractmethod
     def _draw(self, rng: np.random.Generator, n_features: int) -> Array: ...
 
+    def _check_targets(self, y: Any, n_rows: int) -> Array | None:
+        """Targets as `freeze` needs them: not at all, unless a subclass says otherwise."""
+        return None
+
     def _check_parameters(self) -> None:
         check_count("seed", self.seed, at_least=0)
         if not (self.scaling is None or self.scaling == "standard" or _is_pair(self.scaling)):
@@ -100,18 +125,29 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not hasattr(self, "_padded"):
             raise AttributeError("projection_ exists only after fit.")
         axes = math.prod(self._projection_shape)
-        return self._padded[:, :axes].reshape(-1, *self._projection_shape)
+        rows = self._padded[-self._width :, :axes]
+        return rows.reshape(-1, *self._projection_shape)
 
     @projection_.setter
     def projection_(self, value: npt.ArrayLike) -> None:
         projection = np.asarray(value, dtype=np.float64)
-        expected = (self.n_features_in_, *self._projection_shape)
+        expected = (self._width, *self._projection_shape)
         if projection.shape != expected:
             raise ValueError(f"projection_ has shape {projection.shape}, expected {expected}.")
         axes = math.prod(self._projection_shape)
-        # Kept with rows of whole cache lines, as the kernel reads it.
-        self._padded = aligned((self.n_features_in_, padded(axes)))
-        self._padded[:, :axes] = projection.reshape(self.n_features_in_, axes)
+        self._padded = self._pad(projection.reshape(self._width, axes))
+
+    @property
+    def _width(self) -> int:
+        """Of what is projected: the inputs, unless a subclass makes more of them."""
+        return self.n_features_in_
+
+    def _pad(self, projection: Array) -> Array:
+        """The projection with rows of whole cache lines, as the kernel reads it."""
+        rows, axes = projection.shape
+        filled = aligned((rows, padded(axes)))
+        filled[:, :axes] = projection
+        return filled
 
     def state(self) -> State:
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
@@ -123,7 +159,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._shift = saved.array("shift", (self.n_features_in_,))
         self._scale = saved.array("scale", (self.n_features_in_,))
         self._limit = np.inf if self.scaling is None else LIMIT
-        shape = (self.n_features_in_, *self._projection_shape)
+        shape = (self._width, *self._projection_shape)
         self.projection_ = saved.array("projection", shape)
 
     def add_inputs(
@@ -154,13 +190,17 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if rows.ndim == 0 or rows.shape[1:] != self._projection_shape:
             expected = ", ".join(map(str, ("n", *self._projection_shape)))
             raise ValueError(f"projection has shape {rows.shape}, expected ({expected}).")
-        shift, scale, _ = _learn_scaling(bounds, np.zeros((1, len(rows))), np.ones(1))
+        shift, scale, _ = learn_scaling(bounds, np.zeros((1, len(rows))), np.ones(1))
         widened = np.concatenate([self.projection_, rows])
         self._shift = np.concatenate([self._shift, shift])
         self._scale = np.concatenate([self._scale, scale])
         self.n_features_in_ = len(widened)
         self.projection_ = widened
         return self
+
+    def _scaled(self, X: Array) -> Array:
+        """Inputs as the projection sees them."""
+        return np.clip((X - self._shift) * self._scale, -self._limit, self._limit)
 
     @property
     def _input_map(self) -> tuple[Array, Array, float, Array]:
@@ -182,18 +222,12 @@ def _is_pair(scaling: Any) -> bool:
     return isinstance(scaling, (tuple, list)) and len(scaling) == 2
 
 
-def _learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, Array, float]:
+def learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, Array, float]:
     """Shift, factor and limit: an input becomes clip((x - shift) * factor, -limit, limit)."""
     n_features = X.shape[1]
     if scaling is None:
         return np.zeros(n_features), np.ones(n_features), np.inf
     if scaling == "standard":
-        if len(X) < _FEW_ROWS:
-            warnings.warn(
-                f'scaling="standard" is frozen on {len(X)} row(s), too few to know the spread of '
-                "the inputs: fit the encoder on more rows first, or give bounds (low, high).",
-                stacklevel=2,
-            )
         mean = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
         constant = spread <= 1e-12 * np.abs(X).max(axis=0)  # rounding is no spread

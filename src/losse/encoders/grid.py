@@ -47,6 +47,11 @@ class GridEncoder(Encoder):
         raise NotImplementedError
 
     @property
+    def n_terms(self) -> int:
+        """Features beside the grids, active in every row; the last ones."""
+        return 0
+
+    @property
     def dimension(self) -> int:
         """Number of features, D in the paper."""
         return int(self.n_grids * self.cells_per_grid)

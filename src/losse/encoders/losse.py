@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from losse._kernels.encode import soft_bins
-from losse._kernels.predict import interpolate
-from losse.encoders.features import Array, SparseFeatures
-from losse.encoders.grid import GridEncoder
+from losse.checks import check_count
+from losse.encoders.base import Scaling
+from losse.encoders.directions import few_inputs
+from losse.encoders.features import Array
+from losse.encoders.soft_grid import SoftGridEncoder
 
 
-class LosseEncoder(GridEncoder):
+class LosseEncoder(SoftGridEncoder):
     r"""Locality sensitive sparse encoding (section 3.2 of the paper).
 
     An input is projected on random directions, squashed into (0, 1) and located in ``n_grids``
@@ -26,6 +27,12 @@ class LosseEncoder(GridEncoder):
         Bins along each axis of a grid, lambda.
     grid_dim
         Axes of a grid, rho.
+    inputs_per_axis
+        How many inputs an axis mixes, chosen at random; None for all, as in the paper. Two or so
+        follow most targets of ten or more inputs better.
+    linear
+        Whether a one and the scaled inputs themselves stand beside the grids: n_features + 1 more
+        features, always active. The grids are then left with what is not linear.
     scaling
         ``None``: inputs are already within about [-3, 3]. ``"standard"``: subtract the mean and
         divide by the standard deviation of the data given to `fit`, clip to [-3, 3].
@@ -57,27 +64,27 @@ class LosseEncoder(GridEncoder):
     ICLR 2024.
     """
 
-    @property
-    def cells_per_grid(self) -> int:
-        """Edges of a grid: (n_bins + 1) ** grid_dim."""
-        return int((self.n_bins + 1) ** self.grid_dim)
+    def __init__(
+        self,
+        n_grids: int = 30,
+        n_bins: int = 10,
+        grid_dim: int = 2,
+        *,
+        inputs_per_axis: int | None = None,
+        linear: bool = False,
+        scaling: Scaling = "standard",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_grids, n_bins, grid_dim, scaling=scaling, seed=seed)
+        self.inputs_per_axis = inputs_per_axis
+        self.linear = linear
 
-    @property
-    def n_active(self) -> int:
-        """At most this many features of a row are not zero: n_grids * 2 ** grid_dim."""
-        return int(self.n_grids * 2**self.grid_dim)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.inputs_per_axis is not None:
+            check_count("inputs_per_axis", self.inputs_per_axis)
 
-    def encode(self, X: Array) -> SparseFeatures:
-        """The features of checked rows (float64, C order, finite, of the fitted width)."""
-        indices = np.empty((len(X), self.n_active), dtype=np.int32)
-        values = np.empty((len(X), self.n_active))
-        grids = (self.n_grids, self.n_bins, self.grid_dim)
-        soft_bins(X, *self._input_map, *grids, indices, values)
-        return SparseFeatures(indices, values, self.dimension)
-
-    def times(self, X: Array, W: Array, out: Array) -> None:
-        """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
-        if self.grid_dim == 2:
-            interpolate(X, *self._input_map, self.n_grids, self.n_bins, W, out)
-        else:
-            super().times(X, W, out)
+    def _draw(self, rng: np.random.Generator, n_features: int) -> Array:
+        if self.inputs_per_axis is None or self.inputs_per_axis >= n_features:
+            return super()._draw(rng, n_features)
+        return few_inputs(rng, n_features, (self.n_grids, self.grid_dim), self.inputs_per_axis)

@@ -12,9 +12,19 @@ import numpy as np
 
 from losse._kernels.simd import padded
 from losse.archive import Progress, open_archive, write_archive
-from losse.encoders import Encoder, FourierEncoder, LosseEncoder, ReLUEncoder, TileEncoder
+from losse.encoders import (
+    AdaptiveEncoder,
+    Encoder,
+    FourierEncoder,
+    LosseEncoder,
+    ReLUEncoder,
+    TileEncoder,
+)
 from losse.ftl.construction import check_parameters, new_solver
 from losse.ftl.layout import memory_shape
+from losse.ftl.past import Past
+from losse.ftl.prequential import Prequential
+from losse.ftl.ridges import new_contest
 from losse.progress import byte_progress
 from losse.state import Saved, State, nested, split
 
@@ -25,9 +35,9 @@ KIND = "losse.FTLRegressor"
 VERSION = 1
 ENCODERS = {
     encoder.__name__: encoder
-    for encoder in (LosseEncoder, FourierEncoder, ReLUEncoder, TileEncoder)
+    for encoder in (AdaptiveEncoder, LosseEncoder, FourierEncoder, ReLUEncoder, TileEncoder)
 }
-_PARAMETERS = {"solver", "ridge", "discount", "dtype"}
+_PARAMETERS = {"solver", "ridge", "discount", "past", "dtype"}
 _MOST_OUTPUTS = 1 << 20
 
 
@@ -47,7 +57,7 @@ def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Pro
 
 def state(model: FTLRegressor) -> State:
     """What a checkpoint keeps of a fitted model."""
-    return settings(model) | {
+    state = settings(model) | {
         "given_fitted": hasattr(model.encoder, "projection_"),
         "used_encoder": _description(model.encoder_),
         "encoder_names": _names(model.encoder_),
@@ -56,9 +66,18 @@ def state(model: FTLRegressor) -> State:
         "n_samples_seen": model.n_samples_seen_,
         "single": model._single,
         "weight": model._weight,
+        "ridge": model.ridge_,
+        "built": model._built,
+        "holds_rows": model._past is not None,
         **nested("encoder", model.encoder_.state()),
         **nested("solver", model._solver.state()),
+        **nested("prequential", model._prequential.state()),
     }
+    if model._past is not None:
+        state |= nested("past", model._past.state())
+    if model._contest is not None:
+        state |= nested("contest", model._contest.state())
+    return state
 
 
 def restore(model: FTLRegressor, saved: Saved) -> None:
@@ -72,8 +91,18 @@ def restore(model: FTLRegressor, saved: Saved) -> None:
         saved.refuse("n_outputs=0 makes no model")
     saved.require_shape("solver.memory.A", memory_shape(encoder), model.dtype)
     saved.require_shape("solver.memory.B", (encoder.dimension, padded(n_outputs)))
-    solver = new_solver(model, encoder, n_outputs)
+    solver = new_solver(model, encoder, n_outputs, saved.positive("ridge"))
     solver.restore(saved.part("solver"))
+    model._prequential = Prequential(n_outputs)
+    model._prequential.restore(saved.part("prequential"))
+    model._contest = new_contest(model)
+    if model._contest is not None:
+        model._contest.restore(saved.part("contest"), solver.weights.shape)
+    model._past = None
+    if saved.flag("holds_rows"):
+        model._past = Past(encoder.n_features_in_, n_outputs)
+        model._past.restore(saved.part("past"))
+    model._built = saved.count("built")
     model.n_features_in_ = encoder.n_features_in_
     _take_names(model, saved, "names")
     model.n_outputs_ = n_outputs
@@ -115,8 +144,9 @@ def report(progress: bool | Progress, label: str) -> Progress | None:
 def _parameters(model: FTLRegressor) -> dict[str, Any]:
     return {
         "solver": model.solver,
-        "ridge": float(model.ridge),
+        "ridge": "auto" if model.ridge == "auto" else float(model.ridge),
         "discount": float(model.discount),
+        "past": None if model.past is None or callable(model.past) else int(model.past),
         "dtype": np.dtype(model.dtype).name,
     }
 

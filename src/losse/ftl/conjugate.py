@@ -19,7 +19,7 @@ EXCESS = 0.008
 """Stop when the objective is certainly within this share of its minimum."""
 REFRESH = 1.1
 """Growth of total after which the preconditioner is made anew."""
-RENEWAL = 30
+RENEWAL = 60
 """Iterations after a merge or unlearning, in solvers that do not promise to reach the leader."""
 MOST_ITERATIONS = 1000
 """Of a solution that has no limit of its own; rounding may keep it from its tolerance."""

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from losse.checks import check_positive
-from losse.encoders import Encoder, LosseEncoder
+from losse.encoders import Encoder
 from losse.encoders.features import Array
 from losse.encoders.grid import GridEncoder
 from losse.ftl.capacity import require_memory
 from losse.ftl.dense import DenseSolver
 from losse.ftl.exact import ExactSolver
 from losse.ftl.layout import is_packed, memory_bytes, new_memory
+from losse.ftl.past import check_past
+from losse.ftl.ridges import check_ridge
 from losse.ftl.solver import Solver
 from losse.ftl.sparse import SparseSolver
 
@@ -34,7 +35,8 @@ def check_parameters(model: Any) -> None:
         )
     if model.solver not in SOLVERS:
         raise ValueError(f"solver={model.solver!r} is not known: use one of {SOLVERS}.")
-    check_positive("ridge", model.ridge)
+    check_ridge(model.ridge)
+    check_past(model.past)
     discount = model.discount
     if not isinstance(discount, Real) or not SMALLEST_DISCOUNT <= discount <= 1:  # type: ignore[operator]
         raise ValueError(
@@ -45,10 +47,8 @@ def check_parameters(model: Any) -> None:
         raise ValueError(f'dtype={model.dtype!r} must be "float32" or "float64".')
 
 
-def fitted_encoder(encoder: Encoder | None, X: Array, weights: Array) -> Encoder:
+def fitted_encoder(encoder: Encoder, X: Array, weights: Array) -> Encoder:
     """A copy of a fitted encoder, or a clone of another, fitted on ``X``."""
-    if encoder is None:
-        encoder = LosseEncoder()
     if not hasattr(encoder, "projection_"):
         return clone(encoder).fit(X, sample_weight=weights)
     if encoder.n_features_in_ != X.shape[1]:
@@ -61,7 +61,7 @@ def fitted_encoder(encoder: Encoder | None, X: Array, weights: Array) -> Encoder
     return own
 
 
-def new_solver(model: Any, encoder: Encoder, n_outputs: int) -> Solver:
+def new_solver(model: Any, encoder: Encoder, n_outputs: int, ridge: float) -> Solver:
     """Empty memories, in a solver of the kind that the model's parameters ask for."""
     dense_features = encoder.n_active == encoder.dimension
     kind = "dense" if model.solver == "sparse" and dense_features else model.solver
@@ -76,7 +76,6 @@ def new_solver(model: Any, encoder: Encoder, n_outputs: int) -> Solver:
         'or use dtype="float32".',
     )
     memory = new_memory(encoder, n_outputs, model.dtype)
-    ridge = float(model.ridge)
     if kind == "dense":
         return DenseSolver(memory, ridge)
     if kind == "sparse":

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from losse.encoders import Encoder
 from losse.encoders.grid import GridEncoder
+from losse.ftl.bordered_memory import BorderedMemory
 from losse.ftl.memory import Memory, SquareMemory
 from losse.ftl.packed_memory import PackedMemory
 
@@ -42,5 +43,7 @@ def new_memory(encoder: Encoder, n_outputs: int, dtype: npt.DTypeLike) -> Memory
     if is_packed(encoder):
         assert isinstance(encoder, GridEncoder)
         grids = (encoder.n_grids, encoder.cells_per_grid, encoder.n_active)
+        if encoder.n_terms:
+            return BorderedMemory(*grids, encoder.n_terms, n_outputs, dtype)
         return PackedMemory(*grids, n_outputs, dtype)
     return SquareMemory(encoder.dimension, n_outputs, dtype)

@@ -78,6 +78,9 @@ class Memory(ABC):
         """Add the sums of another memory of the same layout, times ``factor``."""
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
+        self._absorb_targets(other, factor)
+
+    def _absorb_targets(self, other: "Memory", factor: float) -> None:
         self.B += factor * other.B
         self.squares += factor * other.squares
         self.total += factor * other.total

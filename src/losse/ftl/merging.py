@@ -10,7 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from losse.encoders import Encoder
+from losse.ftl import learning
 from losse.ftl.construction import new_solver
+from losse.ftl.past import Past
+from losse.ftl.prequential import Prequential
+from losse.ftl.ridges import new_contest
 
 if TYPE_CHECKING:
     from losse.ftl.regressor import FTLRegressor
@@ -29,8 +33,8 @@ def merge_all(models: Iterable[FTLRegressor]) -> FTLRegressor:
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = np.sin(X[:, 0])
     >>> encoder = LosseEncoder(n_grids=5).fit(X)
-    >>> shards = [FTLRegressor(encoder).fit(X[k::3], y[k::3]) for k in range(3)]
-    >>> whole = FTLRegressor(encoder, solver="dense").fit(X, y)
+    >>> shards = [FTLRegressor(encoder, ridge=1e-5).fit(X[k::3], y[k::3]) for k in range(3)]
+    >>> whole = FTLRegressor(encoder, solver="dense", ridge=1e-5).fit(X, y)
     >>> bool(np.allclose(merge_all(shards).predict(X), whole.predict(X)))
     True
     """
@@ -55,13 +59,27 @@ def empty_like(model: FTLRegressor) -> FTLRegressor:
         fitted = {key: value for key, value in vars(model).items() if key.endswith("_")}
         empty.__dict__.update(deepcopy(fitted), _single=model._single, n_samples_seen_=0)
         empty._weight = 1.0
-        empty._solver = new_solver(model, model.encoder_, model.n_outputs_)
+        empty._solver = new_solver(model, model.encoder_, model.n_outputs_, model.ridge_)
+        empty._contest = new_contest(model)
+        empty._prequential = Prequential(model.n_outputs_)
+        empty._past = None
+        if model._past is not None:
+            empty._past = Past(model.n_features_in_, model.n_outputs_)
+        empty._built, empty._posterior = 0 if empty._past else model._built, None
     return empty
 
 
 def absorb(model: FTLRegressor, other: FTLRegressor) -> None:
-    """Add the memories of ``other``; the weights are to be renewed."""
-    model._solver.absorb(other._solver, model._weight / other._weight)
+    """Add what ``other`` has learned; the weights are to be renewed."""
+    factor = model._weight / other._weight
+    model._prequential.loss += factor * other._prequential.loss
+    if other._past is not None:  # it has all its rows: no need for the same features
+        rows = other._past.rows
+        learning.relearn(model, rows.weighing(rows.weights * factor))
+        return
+    model._solver.absorb(other._solver, factor)
+    if model._contest is not None:
+        model._contest.stop()
     model._posterior = None
     model.n_samples_seen_ += other.n_samples_seen_
 
@@ -75,10 +93,23 @@ def require_mergeable(model: FTLRegressor, other: Any) -> None:
     check_is_fitted(model)
     check_is_fitted(other)
     mine, theirs = model.encoder_, other.encoder_
-    if not same_encoder(mine, theirs):
+    if other._past is not None:
+        if mine.n_features_in_ != theirs.n_features_in_:
+            raise ValueError(
+                f"other has {theirs.n_features_in_} input features, but this model "
+                f"{mine.n_features_in_}: both must learn from the same inputs."
+            )
+    elif model._past is not None:
+        raise ValueError(
+            f"other.encoder_={theirs!r} is final, but this model still learns its own: merge the "
+            "other way round, other.merge(model), or begin this one with FTLRegressor(encoder="
+            "other.encoder_)."
+        )
+    elif not same_encoder(mine, theirs):
         raise ValueError(
             f"other.encoder_={theirs!r} is not the same as this model's {mine!r}, or was fitted on "
-            "other data: fit one encoder and pass it to every model that is to be merged."
+            "other data: fit one encoder and pass it to every model that is to be merged, or one "
+            "model's encoder_ to the others."
         )
     if _names(model) != _names(other):
         raise ValueError(

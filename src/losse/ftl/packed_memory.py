@@ -74,15 +74,23 @@ class PackedMemory(Memory):
 
     def state(self) -> State:
         """What a checkpoint keeps: the rows that wait, too."""
-        own: State = {"waiting": [len(rows) for rows in self._waiting]}
-        if self._waiting:
-            own["waiting_indices"] = np.concatenate([rows.indices for rows in self._waiting])
-            own["waiting_values"] = np.concatenate([rows.values for rows in self._waiting])
-        return super().state() | own
+        return super().state() | self.waiting_state()
 
     def restore(self, saved: Saved) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
+        self.restore_waiting(saved)
+
+    def waiting_state(self) -> State:
+        """The rows that wait."""
+        own: State = {"waiting": [len(rows) for rows in self._waiting]}
+        if self._waiting:
+            own["waiting_indices"] = np.concatenate([rows.indices for rows in self._waiting])
+            own["waiting_values"] = np.concatenate([rows.values for rows in self._waiting])
+        return own
+
+    def restore_waiting(self, saved: Saved) -> None:
+        """Take over what `waiting_state` has returned."""
         lengths = saved.counts("waiting", at_most=WAITING)
         self._waiting = []
         if not lengths:

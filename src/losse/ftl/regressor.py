@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from losse._kernels.simd import aligned, padded
 from losse.archive import Progress
 from losse.checks import (
     check_ages,
@@ -20,16 +19,15 @@ from losse.checks import (
     check_weights,
     remember_inputs,
 )
-from losse.encoders import Encoder, Features
+from losse.encoders import Encoder
 from losse.encoders.features import Array
-from losse.ftl import checkpoint, merging
-from losse.ftl.construction import check_parameters, fitted_encoder, new_solver
+from losse.ftl import checkpoint, learning, merging
+from losse.ftl.construction import check_parameters
+from losse.ftl.past import Past, Source
 from losse.ftl.posterior import Posterior, new_posterior
+from losse.ftl.prequential import Curve, Prequential
+from losse.ftl.ridges import Contest
 from losse.ftl.solver import Solver
-
-# Active features encoded at once, and the weight at which discounted sums are scaled back.
-_CHUNK_ENTRIES = 1 << 22
-_LARGEST_WEIGHT = 1e15
 
 
 class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -45,8 +43,10 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     encoder
-        What makes the features; None for ``LosseEncoder()``. One that is fitted already is copied
-        as it is; otherwise a clone is fitted on the first data and stays frozen.
+        What makes the features; None for ``AdaptiveEncoder()``. One that is fitted already is
+        copied as it is. Otherwise a clone is fitted on the first data and stays frozen; if it
+        learns from targets, as ``AdaptiveEncoder`` does, on the first ``warm_up`` rows, and for
+        the time being on fewer. Until then the model keeps its rows.
     solver
         ``"sparse"``: Algorithm 2, row by row, only the active weights. ``"dense"``: Algorithm 1,
         all weights by one factorisation per call. ``"exact"``: within 1 % of the smallest possible
@@ -55,11 +55,18 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         two conjugate-gradient iterations per call. With a dense encoder all features are
         active, so ``"sparse"`` is the same as ``"dense"``.
     ridge
-        epsilon, above zero. What is below 1e-10, out of reach of double precision, counts as
-        1e-10 in ``"exact"`` and ``"auto"``.
+        epsilon, above zero. ``"auto"``: the one whose predictions before learning are best; it
+        is reviewed whenever rows are half as many again. What is below 1e-10, out of reach of
+        double precision, counts as 1e-10 in ``"exact"`` and ``"auto"``.
     discount
         Below one, a sample's weight shrinks by this factor with each sample that follows, for
         dynamics that change.
+    past
+        Where to get rows for building an encoder that is not fitted anew, at each doubling of
+        ``warm_up`` rows: a number of rows that the model keeps, or a function that returns
+        all rows learned so far, oldest first, as (X, y) or (X, y, sample_weight). If these are only
+        a part, they weigh as much as all. None: the encoder is final after its warm-up. A
+        function is not saved.
     dtype
         Of the memory A, ``"float64"`` or ``"float32"``. The latter is half the size, but stops
         taking in new samples after some ten million visits to a cell.
@@ -72,6 +79,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         W, of shape (D, n_outputs).
     n_samples_seen_
         Rows learned.
+    ridge_, prequential_, prequential_error_, regret_
+        The ridge in use, and how well the model has predicted rows before it learned them.
 
     Examples
     --------
@@ -95,6 +104,10 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     n_samples_seen_: int
     _solver: Solver
     _posterior: Posterior | None
+    _contest: Contest | None
+    _prequential: Prequential
+    _past: Past | None
+    _built: int
     _single: bool
     _weight: float
 
@@ -103,14 +116,16 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         encoder: Encoder | None = None,
         *,
         solver: str = "auto",
-        ridge: float = 1e-5,
+        ridge: float | str = "auto",
         discount: float = 1.0,
+        past: int | Source | None = None,
         dtype: str = "float64",
     ) -> None:
         self.encoder = encoder
         self.solver = solver
         self.ridge = ridge
         self.discount = discount
+        self.past = past
         self.dtype = dtype
 
     def fit(
@@ -150,10 +165,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             check_is_fitted(self)
         with self._guard:
             X = check_inputs(self, X, reset=False)
-            W = self._solver.weights
-            out = aligned((len(X), W.shape[1]))
-            self.encoder_.times(X, W, out)
-            predictions = self._shaped(out)
+            predictions = self._shaped(learning.predict(self, X))
             return (predictions, self._deviations(X)) if return_std else predictions
 
     def unlearn(
@@ -188,8 +200,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> X = np.random.default_rng(0).normal(size=(300, 2))
         >>> y = np.sin(X[:, 0])
         >>> encoder = LosseEncoder(n_grids=5).fit(X)
-        >>> model = FTLRegressor(encoder).fit(X, y).unlearn(X[200:], y[200:])
-        >>> without = FTLRegressor(encoder).fit(X[:200], y[:200])
+        >>> model = FTLRegressor(encoder, ridge=1e-5).fit(X, y).unlearn(X[200:], y[200:])
+        >>> without = FTLRegressor(encoder, ridge=1e-5).fit(X[:200], y[:200])
         >>> bool(np.allclose(model.predict(X), without.predict(X), atol=0.02))
         True
         """
@@ -206,10 +218,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     "learned: pass only rows that were learned, each once."
                 )
             weights = weights * self.discount**ages * self._weight
-            features = self.encoder_.encode(inputs[counted])
-            self._solver.unlearn(features, self._filled(targets[counted]), weights[counted])
-            self._posterior = None
-            self.n_samples_seen_ -= int(counted.sum())
+            learning.unlearn(self, inputs[counted], targets[counted], weights[counted])
         return self
 
     def merge(self, other: FTLRegressor) -> Self:
@@ -280,10 +289,54 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def weights_(self) -> Array:
         """W, of shape (D, n_outputs): a copy of the weights at this moment."""
-        if not hasattr(self, "_solver"):
-            raise AttributeError("weights_ exist only after fit or partial_fit.")
+        solver = self._fitted("weights_")
         with self._guard:
-            return self._solver.weights[:, : self.n_outputs_].copy()
+            return solver.weights[:, : self.n_outputs_].copy()
+
+    @property
+    def ridge_(self) -> float:
+        """The ridge in use: the one given, or the choice of ``"auto"`` at this moment."""
+        return self._fitted("ridge_").ridge
+
+    @property
+    def prequential_error_(self) -> float:
+        """Squared error before learning over the targets' variance; of all calls but the first."""
+        self._fitted("prequential_error_")
+        return self._prequential.nmse
+
+    @property
+    def prequential_(self) -> Curve:
+        """The same over the life of the model: ``n_samples``, ``mse`` and ``nmse`` at each point.
+
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> model = FTLRegressor()
+        >>> for start in range(0, 500, 50):
+        ...     _ = model.partial_fit(X[start:start + 50], np.sin(X[start:start + 50]))
+        >>> curve = model.prequential_
+        >>> bool(curve.nmse[-1] < curve.nmse[0]), curve.mse.shape
+        (True, (9, 2))
+        """
+        self._fitted("prequential_")
+        return self._prequential.curve()
+
+    @property
+    def regret_(self) -> Array:
+        """What it has cost not to know the future, per output.
+
+        The sum of squared errors of all predictions before learning (of zero, in the first call),
+        less that of the present weights on the same rows. Weighted, and discounted, like
+        these. Rows that were unlearned keep what they have cost.
+        """
+        solver = self._fitted("regret_")
+        with self._guard:
+            hindsight = solver.memory.squared_errors(solver.weights)[: self.n_outputs_]
+            return np.asarray((self._prequential.loss - hindsight) / self._weight)
+
+    def _fitted(self, name: str) -> Solver:
+        if not hasattr(self, "_solver"):
+            raise AttributeError(f"There is {name} only after fit or partial_fit.")
+        return self._solver
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
         with self._guard:
@@ -297,53 +350,11 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 counted = weights > 0
                 inputs, targets, weights = inputs[counted], targets[counted], weights[counted]
             if reset:
-                self._start(inputs, targets, weights)
+                learning.start(self, inputs, targets, weights)
                 remember_inputs(self, X)
-            self._posterior = None
-            step = self._rows_at_once()
-            for start in range(0, len(inputs), step):
-                rows = slice(start, start + step)
-                features = self.encoder_.encode(inputs[rows])
-                filled = self._filled(targets[rows])
-                self._take_in(features, filled, self._discounted(weights[rows]))
+            else:
+                learning.learn(self, inputs, targets, weights)
         return self
-
-    def _take_in(self, features: Features, Y: Array, weights: Array) -> None:
-        """Learn a batch. What is interrupted once it is in the memories is not lost."""
-        total = self._solver.memory.total
-        try:
-            self._solver.learn(features, Y, weights)
-        except BaseException:
-            self._solver.refresh()  # what was derived from the memories may be half-made
-            raise
-        finally:
-            if self._solver.memory.total != total:
-                self.n_samples_seen_ += len(features)
-
-    def _rows_at_once(self) -> int:
-        """Rows whose features fit in little memory, and whose discount in the range of doubles."""
-        rows = _CHUNK_ENTRIES // self.encoder_.n_active
-        if self.discount < 1:
-            rows = min(rows, int(np.log(_LARGEST_WEIGHT) / -np.log(self.discount)))
-        return max(1, rows)
-
-    def _start(self, X: Array, targets: Array, weights: Array) -> None:
-        """Fit the encoder, and make empty memories and a solver."""
-        encoder = fitted_encoder(self.encoder, X, weights)
-        n_outputs = 1 if targets.ndim == 1 else targets.shape[1]
-        self._solver = new_solver(self, encoder, n_outputs)
-        self._posterior = None
-        self.encoder_ = encoder
-        self.n_outputs_ = n_outputs
-        self.n_samples_seen_ = 0
-        self._single = targets.ndim == 1
-        self._weight = 1.0  # of the latest row, in the memories
-
-    def _filled(self, targets: Array) -> Array:
-        """Targets as rows that are padded like those of B."""
-        filled = aligned((len(targets), padded(self.n_outputs_)))
-        filled[:, : self.n_outputs_] = targets.reshape(len(targets), -1)
-        return filled
 
     def _shaped(self, padded_rows: Array) -> Array:
         """Rows without their padding, in the shape that targets were given in."""
@@ -355,23 +366,12 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self._shaped(np.full((len(X), self.n_outputs_), np.inf))
         if self._posterior is None:
             self._posterior = new_posterior(self._solver, self._weight, self.discount)
-        step = self._rows_at_once()
+        step = learning.rows_at_once(self)
         parts = [
             self._posterior.variance(self.encoder_.encode(X[start : start + step]))
             for start in range(0, len(X), step)
         ]
         return self._shaped(np.sqrt(np.concatenate(parts)))
-
-    def _discounted(self, weights: Array) -> Array:
-        """Weights that grow from row to row, which is the same as letting the past shrink."""
-        if self.discount == 1.0:
-            return weights
-        if self._weight > _LARGEST_WEIGHT:
-            self._solver.rescale(1.0 / self._weight)
-            self._weight = 1.0
-        growth = self._weight * self.discount ** -np.arange(1.0, len(weights) + 1.0)
-        self._weight = float(growth[-1])
-        return weights * growth
 
     @property
     def _guard(self) -> RLock:

@@ -9,6 +9,7 @@ more than `DRIFT`, the factor is made anew.
 """
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
@@ -131,6 +132,16 @@ class SampleSpace:
         features = self.features
         W = aligned((features.dimension, dual.shape[1]))
         features.add_transposed(dual, np.ones(n), W)
+        return W
+
+    def leader_for(self, ridge: float) -> Array:
+        """The weights that fit best for another lambda, (D, S)."""
+        n = self.size
+        factor = self._gram[:n, :n].copy()
+        np.einsum("ii->i", factor)[:] += max(ridge, 1e-14 * float(factor.diagonal().max()))
+        dual = np.asarray(cho_solve(cho_factor(factor, overwrite_a=True), self._targets[:n]))
+        W = aligned((self.features.dimension, dual.shape[1]))
+        self.features.add_transposed(dual, np.ones(n), W)
         return W
 
     def _store(self, features: Features, rows: slice) -> None:

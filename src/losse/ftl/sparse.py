@@ -6,6 +6,7 @@ from losse._kernels.block_update import RECENT, ROWS, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.encoders.features import Array
+from losse.ftl.bordered_memory import BorderedMemory
 from losse.ftl.conjugate import RENEWAL, approach_leader, take_out
 from losse.ftl.memory import Memory, SquareMemory
 from losse.ftl.packed_memory import PackedMemory
@@ -111,7 +112,7 @@ class SparseSolver(Solver):
 
     def _learn_row(self, row: SparseFeatures, y: Array, weight: Array) -> None:
         """The update of one sample as the paper writes it, on a packed A."""
-        assert isinstance(self.memory, PackedMemory)
+        assert isinstance(self.memory, PackedMemory | BorderedMemory)
         memory, cells = self.memory, row.indices[0]
         memory.add(row, y, weight)
         ridge = self.ridge * memory.total

@@ -1,0 +1,182 @@
+"""An encoder whose directions are learned: grids along the gradients of the targets."""
+
+from typing import Any
+
+import numpy as np
+
+from losse.checks import check_count, check_targets
+from losse.encoders.base import Encoder, Scaling, learn_scaling
+from losse.encoders.cascade import Stage, apply_cascade, fit_cascade
+from losse.encoders.directions import draw_directions, few_inputs, unit_spread
+from losse.encoders.features import Array
+from losse.encoders.losse import LosseEncoder
+from losse.encoders.soft_grid import SoftGridEncoder, with_one
+from losse.state import Saved, State, nested
+
+MOST_ROWS = 5000
+"""Rows from which directions are estimated; of more, so many are drawn."""
+OFFSET = 0.5
+"""Standard deviation of the grids' places along their axes."""
+_MOST_OUTPUTS = 1 << 20
+
+
+class AdaptiveEncoder(SoftGridEncoder):
+    r"""Sparse encoding along the directions in which the targets bend.
+
+    The grids are those of `LosseEncoder` with two axes, but they are learned from the data given to
+    `fit`, in closed form, and then frozen. A cascade of ``n_stages`` small models, each of which
+    looks at the inputs and at the predictions of the one before, hands its last predictions to the
+    grids as further inputs. The axes of the grids are gradients of the targets with respect to all
+    of these; both axes of a grid belong to the same target. So the cells are where the
+    targets are hard to follow, and a fifth of them does better than random ones.
+
+    `losse.FTLRegressor` lets the encoder learn from the first ``warm_up`` rows of a stream.
+
+    Parameters
+    ----------
+    n_grids
+        Number of grids, kappa.
+    n_bins
+        Bins along each of the two axes of a grid, lambda.
+    n_stages
+        Models in the cascade; 0 for gradients of the inputs alone.
+    warm_up
+        Rows of a stream from which a model learns the encoder for good. It is learned for the time
+        being from a quarter of them, a sixteenth and so on.
+    linear
+        Whether a one, the scaled inputs and the cascade's predictions stand beside the grids.
+    scaling
+        As in `LosseEncoder`.
+    seed
+        Of all that is drawn.
+
+    Attributes
+    ----------
+    projection_
+        Directions, of shape (n_features + n_outputs, n_grids, 2), or without the outputs if there
+        are no stages. May be replaced after `fit`.
+    offset_
+        What is added to the projections before they are squashed, of shape (n_grids, 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
+    >>> X = np.random.default_rng(0).normal(size=(1000, 8))
+    >>> y = np.sin(X[:, 0] + X[:, 1])  # the other six inputs do not matter
+    >>> encoder = AdaptiveEncoder(n_grids=20, n_bins=5).fit(X[:800], y[:800])
+    >>> encoder.transform(X).shape
+    (1000, 730)
+    >>> random = LosseEncoder(n_grids=20, n_bins=5)
+    >>> for each in (encoder, random):
+    ...     model = FTLRegressor(each, ridge=1e-3).fit(X[:800], y[:800])
+    ...     print(bool(model.score(X[800:], y[800:]) > 0.95))
+    True
+    False
+    """
+
+    grid_dim = 2
+    offset_: Array
+    _stages: list[Stage]
+
+    def __init__(
+        self,
+        n_grids: int = 100,
+        n_bins: int = 4,
+        *,
+        n_stages: int = 3,
+        warm_up: int = 8000,
+        linear: bool = True,
+        scaling: Scaling = "standard",
+        seed: int = 0,
+    ) -> None:
+        self.n_grids = n_grids
+        self.n_bins = n_bins
+        self.n_stages = n_stages
+        self.warm_up = warm_up
+        self.linear = linear
+        self.scaling = scaling
+        self.seed = seed
+
+    def freeze(self, X: Array, Y: Array | None, weights: Array) -> None:
+        """What `fit` does, for checked rows, targets and weights."""
+        assert Y is not None
+        counted = weights > 0
+        X, Y, weights = X[counted], Y.reshape(len(Y), -1)[counted], weights[counted]
+        rng = np.random.default_rng(self.seed)
+        self.n_features_in_ = X.shape[1]
+        self._shift, self._scale, self._limit = learn_scaling(self.scaling, X, weights)
+        targets_scaling = learn_scaling("standard", Y, weights)
+        if len(X) > MOST_ROWS:
+            some = rng.choice(len(X), MOST_ROWS, replace=False)
+            X, Y, weights = X[some], Y[some], weights[some]
+        Q = (Y - targets_scaling[0]) * targets_scaling[1]
+        cascade = fit_cascade(self._scaled(X), Q, weights, self.n_stages, rng)
+        self._stages, V, gradients = cascade
+        axes = draw_directions(gradients, self.n_grids, 2, rng)
+        if axes is None:  # nothing bends
+            axes = few_inputs(rng, V.shape[1], (self.n_grids, 2), min(2, V.shape[1]))
+        self.offset_ = rng.normal(scale=OFFSET, size=(self.n_grids, 2))
+        self.projection_ = unit_spread(axes, V, weights)
+
+    def early(self) -> Encoder:
+        """Axes that mix two inputs at random, until there are enough rows."""
+        return LosseEncoder(
+            self.n_grids, self.n_bins, inputs_per_axis=2, linear=self.linear,
+            scaling=self.scaling, seed=self.seed,
+        )  # fmt: skip
+
+    def state(self) -> State:
+        """What makes the features, for checkpoints and comparisons: nothing but arrays."""
+        own: State = {"offset": self.offset_, "stage_outputs": self._width - self.n_features_in_}
+        for k, stage in enumerate(self._stages):
+            own |= nested(f"stage{k}", stage._asdict())
+        return super().state() | own
+
+    def restore(self, saved: Saved) -> None:
+        """Become fitted by what `state` has returned."""
+        self.offset_ = saved.array("offset", self._projection_shape)
+        n_features = saved.length("shift")
+        n_outputs = saved.count("stage_outputs", at_most=_MOST_OUTPUTS)
+        self._stages = []
+        for k in range(self.n_stages):
+            stage = saved.part(f"stage{k}")
+            hidden = stage.length("offsets")
+            width = n_features + (n_outputs if k else 0)
+            directions = stage.array("directions", (width, hidden))
+            offsets = stage.array("offsets", (hidden,))
+            weights = stage.array("weights", (hidden + width + 1, n_outputs))
+            self._stages.append(Stage(directions, offsets, weights))
+        super().restore(saved)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("n_stages", self.n_stages, at_least=0)
+        check_count("warm_up", self.warm_up)
+
+    def _check_targets(self, y: Any, n_rows: int) -> Array:
+        return check_targets(y, n_rows, None)
+
+    @property
+    def _width(self) -> int:
+        """Inputs, and what the last stage predicts."""
+        return self.n_features_in_ + (self._stages[-1].weights.shape[1] if self._stages else 0)
+
+    def _seen(self, X: Array) -> tuple[Array, Array | None]:
+        rows = with_one(apply_cascade(self._stages, self._scaled(X)))
+        return rows, rows if self.linear else None
+
+    def _pad(self, projection: Array) -> Array:
+        """With the offsets as the directions of the input that is always one."""
+        return super()._pad(np.vstack([self.offset_.reshape(1, -1), projection]))
+
+    @property
+    def _input_map(self) -> tuple[Array, Array, float, Array]:
+        """None: what the grids see is scaled already."""
+        width = self._width + 1
+        return np.zeros(width), np.ones(width), np.inf, self._padded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,160 @@
+r"""What can closed-form models see when each looks at the predictions of the one before?
+
+One layer of random features, fitted by ridge regression, is a shallow model. Its predictions,
+given to a second one as further inputs, and those of the second to a third, make a deep one,
+without gradient descent. The predictions must be those of a model that has not seen the row: those
+of leaving the row out, which ridge regression has in closed form.
+
+A stage is :math:`U = W^T [h \, \sigma(2 h), v, 1]` with :math:`h = 3 \tanh(P^T v / 3) + c`, which
+keeps it within bounds where there were no data. Most of its directions P are gradients of the
+targets, found by a first round with random ones.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+from scipy.special import expit
+
+from losse.encoders.directions import draw_directions, few_inputs, unit_spread
+from losse.encoders.features import Array
+
+HIDDEN = 1000
+"""Directions of a stage, at most; never more than rows."""
+INPUTS = 3
+"""Inputs that a random direction mixes."""
+FOUND = 0.8
+"""Share of a stage's directions that are gradients."""
+PLACES = 800
+"""Rows at which gradients are taken."""
+BOUND = 3.0
+"""Of a projection, in standard deviations."""
+FIRST_RIDGE = 1e-3
+RIDGES = (1e-4, 1e-3, 1e-2)
+"""Of which a stage takes the one with the least error on rows left out."""
+
+
+class Stage(NamedTuple):
+    """One closed-form model: directions (d, m), offsets (m) and weights (m + d + 1, outputs)."""
+
+    directions: Array
+    offsets: Array
+    weights: Array
+
+    def predict(self, V: Array) -> Array:
+        """Predictions for rows that the stage was not fitted on."""
+        return np.asarray(_features(V, self.directions, self.offsets) @ self.weights)
+
+
+def fit_cascade(
+    Z: Array, Q: Array, weights: Array, n_stages: int, rng: np.random.Generator
+) -> tuple[list[Stage], Array, Array]:
+    """Stages for targets of unit spread, what the last one hands on, and gradients of one more.
+
+    The gradients are (places, outputs, inputs), each output's without its mean.
+
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(300, 3))
+    >>> stages, V, gradients = fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), 1, rng)
+    >>> len(stages), V.shape, gradients.shape
+    (1, (300, 5), (300, 2, 5))
+    """
+    stages, V = [], Z
+    for _ in range(n_stages):
+        stage, left_out, _ = fit_stage(V, Q, weights, rng)
+        stages.append(stage)
+        V = np.hstack([Z, left_out])
+    _, _, gradients = fit_stage(V, Q, weights, rng)
+    return stages, V, gradients
+
+
+def apply_cascade(stages: list[Stage], Z: Array) -> Array:
+    """The inputs, and what the last stage predicts for them."""
+    V = Z
+    for stage in stages:
+        V = np.hstack([Z, stage.predict(V)])
+    return V
+
+
+def fit_stage(
+    V: Array, Q: Array, weights: Array, rng: np.random.Generator
+) -> tuple[Stage, Array, Array]:
+    """A stage, its predictions of rows left out, and its gradients."""
+    root = np.sqrt(weights / weights.mean())[:, None]
+    few = min(INPUTS, V.shape[1])
+    count = min(HIDDEN, len(V))
+    P = unit_spread(few_inputs(rng, V.shape[1], (count,), few), V, weights)
+    offsets = rng.normal(size=count)
+    places = rng.permutation(len(V))[:PLACES]
+    W = _ridge_solve(_features(V, P, offsets) * root, Q * root)
+    found = draw_directions(_gradients(V[places], P, offsets, W), int(FOUND * count), 1, rng)
+    if found is not None:
+        P[:, : found.shape[1]] = unit_spread(found[:, :, 0], V, weights)
+    F = _features(V, P, offsets) * root
+    W, residual = _ridge_fits(F, Q * root, RIDGES)
+    stage = Stage(P, offsets, W)
+    return stage, Q - residual / root, _gradients(V[places], P, offsets, W)
+
+
+def _features(V: Array, P: Array, offsets: Array) -> Array:
+    m, d = P.shape[1], V.shape[1]
+    F = np.empty((len(V), m + d + 1))
+    H, _ = _squashed(V, P)
+    H += offsets
+    np.multiply(H, expit(2.0 * H), out=F[:, :m])
+    F[:, m : m + d] = V
+    F[:, -1] = 1.0
+    return F
+
+
+def _squashed(V: Array, P: Array) -> tuple[Array, Array]:
+    """Projections held within [-BOUND, BOUND], and the slope of that."""
+    T = np.tanh(V @ (P / BOUND))
+    return BOUND * T, 1.0 - T * T
+
+
+def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Array:
+    """Of all outputs at some rows, without their means: linear terms make no difference."""
+    H, slope = _squashed(V, P)
+    H += offsets
+    S = expit(2.0 * H)
+    slope *= S * (1.0 + 2.0 * H * (1.0 - S))
+    slope -= slope.mean(axis=0)
+    return np.stack([(slope * w) @ P.T for w in W[: P.shape[1]].T], axis=1)
+
+
+def _ridge_solve(F: Array, Q: Array) -> Array:
+    """Weights for `FIRST_RIDGE`."""
+    n, D = F.shape
+    A = F.T @ F if n >= D else F @ F.T
+    A[np.diag_indices(len(A))] += FIRST_RIDGE * n
+    L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    if n >= D:
+        return np.asarray(cho_solve((L, True), F.T @ Q, check_finite=False))
+    return np.asarray(F.T @ cho_solve((L, True), Q, check_finite=False))
+
+
+def _ridge_fits(F: Array, Q: Array, ridges: tuple[float, ...]) -> tuple[Array, Array]:
+    """Weights for the best of some ridges, and the residual of every row under all others' fit."""
+    n, D = F.shape
+    system = F.T @ F if n >= D else F @ F.T
+    right = F.T @ Q if n >= D else Q
+    best, least = None, np.inf
+    for ridge in ridges:
+        A = system.copy()
+        A[np.diag_indices(len(A))] += ridge * n
+        L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        W = cho_solve((L, True), right, check_finite=False)
+        if n >= D:
+            half = solve_triangular(L, F.T, lower=True, check_finite=False)
+            rest = 1.0 - np.einsum("dn,dn->n", half, half)
+            residual = (Q - F @ W) / np.maximum(rest, 1e-9)[:, None]
+        else:  # W is the dual solution
+            residual = W / dpotri(L, lower=1)[0].diagonal()[:, None]
+            W = F.T @ W
+        error = float((residual**2).sum())
+        if best is None or error < least:
+            best, least = (W, residual), error
+    assert best is not None
+    return best

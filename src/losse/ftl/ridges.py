@@ -1,0 +1,152 @@
+"""Which ridge?  A contest on the same memories, decided by predictions of rows not yet learned.
+
+The memories do not depend on the ridge, so a rival's leader can be had at any time for one
+solution. From time to time, whenever rows are half as many again, the leaders for a quarter, one
+and four times the present penalty are computed. They stay as they are and predict every row that
+comes until the next review; then the best of the three takes charge.
+
+What is right or wrong is the penalty, lambda = ridge * n, since it says how large weights are
+expected to be. So the winner's penalty is kept, and its ridge falls as rows become more.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from losse._kernels.simd import aligned
+from losse.checks import check_positive
+from losse.encoders import Features
+from losse.encoders.features import Array
+from losse.ftl import layout
+from losse.ftl.conjugate import approach_leader
+from losse.ftl.solver import Solver, ridge_solve
+from losse.ftl.sparse import SparseSolver
+from losse.state import Saved, State
+
+FIRST = 1e-3
+SMALLEST, LARGEST = 1e-9, 1.0
+FACTORS = (1.0, 0.25, 4.0)
+WIDE = (1.0, 0.01, 0.1, 10.0, 100.0)
+"""Factors of the first round."""
+FIRST_REVIEW = 64
+"""Rows before the first one: of fewer, no ridge is right or wrong."""
+ITERATIONS = 10
+"""For a leader in models too large for a factorisation."""
+
+
+def check_ridge(ridge: Any) -> None:
+    """Raise unless ``ridge`` is "auto" or a number above zero."""
+    if not (isinstance(ridge, str) and ridge == "auto"):
+        check_positive("ridge", ridge)
+
+
+def first_ridge(model: Any) -> float:
+    """Of a model that begins."""
+    return FIRST if model.ridge == "auto" else float(model.ridge)
+
+
+def new_contest(model: Any) -> "Contest | None":
+    """Where the ridge is not given."""
+    window = math.inf if model.discount == 1.0 else 1.0 / (1.0 - model.discount)
+    return Contest(window) if model.ridge == "auto" else None
+
+
+class Contest:
+    """Frozen leaders for some ridges, and their squared errors per output since.
+
+    ``window`` is the number of rows that count, which is finite under a discount.
+    """
+
+    def __init__(self, window: float) -> None:
+        self.rows_left = FIRST_REVIEW
+        """Until the next review."""
+        self._window = window
+        self._rows = self._begun = 0
+        self._ridges = np.zeros(0)
+        self._weights = np.zeros((0, 0))
+        self._errors = np.zeros((0, 0))
+
+    def score(self, features: Features, Y: Array, weights: Array) -> None:
+        """Let the contestants predict rows that are to be learned."""
+        self.rows_left -= len(features)
+        self._rows += len(features)
+        if not len(self._ridges):
+            return
+        predictions = aligned((len(Y), self._weights.shape[1]))
+        features.times(self._weights, predictions)
+        errors = (predictions.reshape(len(Y), len(self._ridges), -1) - Y[:, None]) ** 2
+        self._errors += np.tensordot(weights, errors, axes=1)
+
+    def review(self, solver: Solver, spread: Array) -> None:
+        """If it is time, put the winner in charge and begin the next round."""
+        if self.rows_left > 0:
+            return
+        if len(self._ridges):
+            shares = (self._errors[:, : len(spread)] / spread).sum(axis=1)
+            growth = min(self._rows, self._window) / min(self._begun, self._window)
+            winner = float(self._ridges[np.argmin(shares)]) / growth
+            solver.ridge = min(max(winner, SMALLEST), LARGEST)
+            solver.renew()
+        self._begin(solver, FACTORS if self._begun else WIDE)
+        # So many that leaders take about as long as learning does, at most.
+        least = FIRST_REVIEW // 2 if solver.samples is not None else len(solver.weights) // 4
+        self.rows_left = max(least, int(min(self._rows, self._window) / 2))
+
+    def open(self, solver: Solver, rows: int, length: int) -> None:
+        """A first and wide round of some length, after ``rows`` that no contestant is to predict.
+
+        Without any length, the first review comes later.
+        """
+        self._rows = rows
+        self.rows_left = max(1, FIRST_REVIEW - rows)
+        if length:
+            self._begin(solver, WIDE)
+            self.rows_left = length
+
+    def stop(self) -> None:
+        """Forget the contestants, because the memories have lost or gained rows."""
+        self._ridges = np.zeros(0)
+        self._weights, self._errors = np.zeros((0, 0)), np.zeros((0, 0))
+
+    def state(self) -> State:
+        """What a checkpoint keeps."""
+        own: State = {"rows_left": self.rows_left, "rows": self._rows, "begun": self._begun}
+        own["contestants"] = len(self._ridges)
+        if len(self._ridges):
+            own |= {"ridges": self._ridges, "weights": self._weights, "errors": self._errors}
+        return own
+
+    def restore(self, saved: Saved, shape: tuple[int, int]) -> None:
+        """Take over what `state` has returned; ``shape`` is that of a solver's weights."""
+        self.rows_left = max(1, saved.count("rows_left"))
+        self._rows = saved.count("rows")
+        self._begun = saved.count("begun")
+        if count := saved.count("contestants", at_most=len(WIDE)):
+            D, S = shape
+            self._ridges = saved.array("ridges", (count,))
+            self._weights = saved.array("weights", (D, S * count))
+            self._errors = saved.array("errors", (count, S))
+
+    def _begin(self, solver: Solver, factors: tuple[float, ...]) -> None:
+        self._begun = self._rows
+        self._ridges = solver.ridge * np.array(factors)
+        D, S = solver.weights.shape
+        self._weights = aligned((D, S * len(factors)))
+        self._errors = np.zeros((len(factors), S))
+        for k, ridge in enumerate(self._ridges):
+            at_hand = k == 0 and not isinstance(solver, SparseSolver)
+            W = solver.weights if at_hand else leader(solver, float(ridge))
+            self._weights[:, k * S : (k + 1) * S] = W
+
+
+def leader(solver: Solver, ridge: float) -> Array:
+    """The best weights for another ridge, (D, S)."""
+    memory, penalty = solver.memory, ridge * solver.memory.total
+    if solver.samples is not None:
+        return solver.samples.leader_for(penalty)
+    if memory.dimension > layout.SQUARE_LIMIT:
+        W = solver.weights.copy()
+        approach_leader(memory, ridge, W, ITERATIONS)
+        return W
+    return ridge_solve(memory.square(), penalty, memory.B)
