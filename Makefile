@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.cli ## learn a drifting stream; writes the figure to results/demo
+demo: $(VENV)/.world ## watch world models learn and forget; writes the figure to results/demo
 	$(BIN)/losse demo
 
 test: lint ## ruff, mypy and pytest
@@ -34,11 +34,11 @@ $(BIN)/python:
 		echo "Install it, or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
-# The development set contains the command line's, so its stamp stands for both.
+# The development set contains what the demo needs, so its stamp stands for both.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --editable '.[dev]' --constraint constraints.txt
-	@touch $(VENV)/.cli $@
+	@touch $(VENV)/.world $@
 
-$(VENV)/.cli: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --editable '.[cli]' --constraint constraints.txt
+$(VENV)/.world: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --editable '.[world]' --constraint constraints.txt
 	@touch $@

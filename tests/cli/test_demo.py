@@ -1,53 +1,78 @@
-import json
+"""The demo: one stream of `forgetting`, two models, live or in plain lines."""
+
+import io
 
 import pytest
 
 pytest.importorskip("tyro")
+pytest.importorskip("gymnasium")
+pytest.importorskip("jax")
+
+from rich.console import Console
 
 from losse.cli import main
-from losse.cli.demo import METHODS, Settings, learn_stream
-from losse.cli.demo_figure import draw
+from losse.cli.demo import METHODS, Settings
+from losse.cli.demo_view import LiveView, draw_map
+from losse.paper import forgetting
+from losse.paper.experiment import Run
+from losse.paper.forgetting_places import CELLS, follow
 from losse.records import read_records
 
-TINY = ["--samples", "150", "--period", "50", "--checkpoints", "5"]
+
+@pytest.fixture(scope="module")
+def frame():
+    run = Run("forgetting", "losse", "x", 0, {"steps": 100, "epsilon": (0.5, 0.0)})
+    stream = forgetting.stream_of(run)
+    return next(follow(stream, forgetting.model_of(run), update_every=25, frame_every=100))
 
 
-def test_the_demo_writes_records_and_the_figure_from_them(tmp_path, capsys):
-    main(["demo", *TINY, "--seeds", "2", "--out", str(tmp_path)])
-    records = read_records(tmp_path)
-    assert sorted({record.method for record in records}) == sorted(METHODS)
-    assert len(records) == 2 * len(METHODS)
-    for record in records:
-        assert record.experiment == "demo"
-        assert record.curve[-1][0] == 150
-        assert record.curve[-1][1] == record.score
-        assert record.seconds > 0
-        assert record.settings["period"] == 50
-    assert "mean squared error" in capsys.readouterr().out
-
-    files = [tmp_path / "drifting_stream.png", tmp_path / "drifting_stream.svg"]
-    assert draw(records, tmp_path / "again") == [tmp_path / "again" / f.name for f in files]
-    assert files[0].read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "again" / files[1].name).read_text() == files[1].read_text()
+def test_the_demo_writes_records_and_figures(tmp_path, capsys):
+    main(["demo", "--steps", "300", "--seed", "3", "--out", str(tmp_path)])
+    records = {record.method: record for record in read_records(tmp_path)}
+    assert list(records) == sorted(METHODS)
+    for record in records.values():
+        assert (record.experiment, record.seed) == ("forgetting", 3)
+        assert [step for step, _ in record.curve] == [150, 300]
+        assert len(record.details["maps"]) == 2
+    for name in ("maps.png", "maps.svg", "shares.png", "animation.gif"):
+        assert (tmp_path / name).stat().st_size > 1000
+    out = capsys.readouterr().out
+    assert "step 300: online: " in out
+    assert "| losse | " in out
 
 
-def test_a_seed_fixes_every_learner():
-    settings = Settings(samples=60, period=20, checkpoints=3)
-    one, same = (learn_stream(settings, 7, lambda *_: None) for _ in range(2))
-    assert [record.curve for record in one] == [record.curve for record in same]
+def test_without_a_terminal_there_are_ten_lines_at_most(frame):
+    console = Console(file=io.StringIO(), force_terminal=False)
+    with LiveView(console, ["losse"], steps=1000) as view:
+        for step in range(10, 1001, 10):
+            view.show([frame._replace(step=step)])
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == 10
+    assert lines[-1].startswith("step 1000: losse: ")
 
 
-def test_a_seed_may_be_large(tmp_path):
-    learn_stream(Settings(samples=2, checkpoints=1), 2**31, lambda *_: None)
+def test_on_a_terminal_the_maps_are_shown_side_by_side(frame):
+    console = Console(file=io.StringIO(), force_terminal=True, width=120, height=40)
+    with LiveView(console, ["online", "losse"], steps=100) as view:
+        view.show([frame, frame])
+    shown = console.file.getvalue()
+    assert "step 100 of 100" in shown
+    assert "online: " in shown
+    assert "losse: " in shown
 
 
-@pytest.mark.parametrize("option", ["samples", "seeds", "checkpoints"])
-def test_nonsense_is_refused(option):
-    with pytest.raises(ValueError, match=f"{option} must be at least 1, got 0"):
-        Settings(**{option: 0})
+def test_the_map_has_the_barrier_the_visits_and_the_errors(frame):
+    lines = draw_map(frame).plain.splitlines()
+    assert len(lines) == CELLS
+    assert {len(line) for line in lines} == {2 * CELLS}
+    everything = frame._replace(errors=1.0 * frame.seen)
+    cells = frame.seen.reshape(-1, 4).any(axis=1).sum()
+    assert draw_map(everything).plain.count("●") == cells
+    nothing = frame._replace(errors=1.0 * ~frame.seen)
+    assert draw_map(nothing).plain.count("●") == 0
 
 
-def test_more_checkpoints_than_samples_are_no_harm(tmp_path):
-    main(["demo", "--samples", "3", "--seeds", "1", "--checkpoints", "9", "--out", str(tmp_path)])
-    lines = [json.loads(path.read_text())["curve"] for path in tmp_path.glob("*.json")]
-    assert all([x for x, _ in curve] == [1, 2, 3] for curve in lines)
+@pytest.mark.parametrize(("option", "value"), [("steps", 0), ("seed", -1)])
+def test_nonsense_is_refused(option, value):
+    with pytest.raises(ValueError, match=f"{option} must be"):
+        Settings(**{option: value})

@@ -11,9 +11,14 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "results.md"
 
 
-@pytest.mark.parametrize("name", ["random-walk", "sparsity"])
+@pytest.mark.parametrize("name", ["random-walk", "sparsity", "forgetting"])
 def test_the_documented_table_is_that_of_the_records(name):
     folder = ROOT / "results" / name
     table = load(name).table(read_records(folder)).markdown() + "\n"
     assert (folder / "table.md").read_text(encoding="utf-8") == table
     assert table in DOCUMENT.read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_the_table_of_forgetting():
+    table = (ROOT / "results" / "forgetting" / "table.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -16,7 +16,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Command("learn a drifting stream and draw who forgets", extra="cli"),
+    "demo": Command("watch world models learn, and draw who forgets", extra="world"),
+    "train": Command("train an agent with a world model on any environment", extra="rl"),
     "reproduce": Command("rebuild a table or figure of the paper", extra="cli"),
     "plot": Command("draw a table and figure again from its records", extra="cli"),
     "bench": Command("measure speed and accuracy (in a source checkout)", extra="dev"),

@@ -12,7 +12,7 @@ try:
     import gymnasium
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "losse.envs needs gymnasium: pip install 'losse[rl]'", name=error.name
+        "losse.envs needs gymnasium: pip install 'losse[world]'", name=error.name
     ) from error
 
 from losse.envs.gridworld import Gridworld

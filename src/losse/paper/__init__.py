@@ -12,6 +12,9 @@ EXPERIMENTS = {
     "denoising": "Table 1: encoders on image denoising",
     "random-walk": "figures 4 and 9: learning a drifting stream without forgetting",
     "sparsity": "figure 7: is it the sparse features or the update that does not forget?",
+    "forgetting": "figure 1: where world models are wrong while an agent's visits narrow",
+    "discrete-control": "figure 5, top: world models in Dyna on Gridworld, MountainCar, Acrobot",
+    "replay-efficiency": "figure 6: Losse against replay of several sizes, by samples and time",
 }
 """What each experiment rebuilds; `random-walk` is the module `losse.paper.random_walk`."""
 

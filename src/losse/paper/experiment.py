@@ -23,6 +23,7 @@ from losse.paper.table import Table
 from losse.records import Record, file_name
 
 if TYPE_CHECKING:
+    from matplotlib.animation import Animation
     from matplotlib.figure import Figure
 
 SWEEP_SEED = 10_000
@@ -132,7 +133,7 @@ class Experiment(Protocol):
     def table(self, records: Sequence[Record]) -> Table:
         """Summarise the final records."""
 
-    def draw(self, records: Sequence[Record]) -> dict[str, Figure]:
+    def draw(self, records: Sequence[Record]) -> Mapping[str, Figure | Animation]:
         """Draw the final records: figures by file name, without an ending."""
 
 

@@ -1,10 +1,12 @@
-"""Table and figures of an experiment, made from its records alone."""
+"""Table and figures of an experiment, some of them moving, made from its records alone."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib.animation import Animation
+from matplotlib.figure import Figure
 
 from losse.paper import load
 from losse.paper.look import LOOK
@@ -12,7 +14,7 @@ from losse.records import read_records
 
 
 def report(name: str, folder: Path) -> list[Path]:
-    """Write table.md, table.csv and all figures (PNG and SVG) beside the records in `folder`.
+    """Write table.md, table.csv and all figures beside the records in `folder`.
 
     Raises FileNotFoundError if there are no records.
     """
@@ -26,8 +28,17 @@ def report(name: str, folder: Path) -> list[Path]:
         path.write_text(text + "\n", encoding="utf-8")
     with mpl.rc_context(LOOK):
         for stem, figure in experiment.draw(records).items():
-            png, svg = folder / f"{stem}.png", folder / f"{stem}.svg"
-            figure.savefig(png, dpi=160)
-            figure.savefig(svg, metadata={"Date": None})
-            files += [png, svg]
+            files += save_figure(figure, folder / stem)
     return files
+
+
+def save_figure(figure: Figure | Animation, stem: Path) -> list[Path]:
+    """Write a figure as PNG and SVG, or an animation as GIF; return the files."""
+    if isinstance(figure, Animation):
+        gif = stem.with_suffix(".gif")
+        figure.save(gif, writer="pillow")
+        return [gif]
+    png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
+    figure.savefig(png, dpi=160)
+    figure.savefig(svg, metadata={"Date": None})
+    return [png, svg]

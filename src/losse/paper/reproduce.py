@@ -14,7 +14,11 @@ from losse.paper.experiment import CommonSettings, Experiment, Run, folder_of, m
 from losse.paper.workers import Failure, run_jobs
 from losse.records import Record, plain, read_record, write_json
 
-EXTRAS = {"jax": "rl", "optax": "rl", "flax": "rl", "river": "river"}
+EXTRAS = {
+    "river": "river",
+    **dict.fromkeys(("gymnasium", "jax", "optax", "flax"), "world"),
+    **dict.fromkeys(("stable_baselines3", "sbx", "rliable"), "rl"),
+}
 
 
 class Display(Protocol):

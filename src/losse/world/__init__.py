@@ -43,6 +43,6 @@ def __getattr__(name: str) -> Any:
         if error.name is None or error.name.partition(".")[0] == "losse":
             raise
         raise ModuleNotFoundError(
-            f"losse.world.{name} needs {error.name}: pip install 'losse[rl]'", name=error.name
+            f"losse.world.{name} needs {error.name}: pip install 'losse[world]'", name=error.name
         ) from error
     return getattr(home, name)

@@ -40,7 +40,7 @@ class LosseWorldModel(WorldModel):
         An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets inputs
         that are scaled already, and the seed given here. ``"paper"``: the paper's settings,
         30 grids for discrete actions, 300 (and 5.5 GB) for continuous ones. None: the recommended
-        regressor.
+        one, which is ``FTLRegressor()``, or the paper's grids for no more than two inputs.
     per_action
         With discrete actions, one regressor for each (True), or a single one that sees the
         action as a one-hot input.
@@ -84,7 +84,8 @@ class LosseWorldModel(WorldModel):
         check_count("warm_up", warm_up)
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self._actions.discrete
-        self._begin(template(regressor, self._actions.discrete, seed), warm_up)
+        n_inputs = self._new_inputs().width
+        self._begin(template(regressor, n_inputs, self._actions.discrete, seed), warm_up)
 
     @property
     def scaled(self) -> bool:

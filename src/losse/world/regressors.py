@@ -7,12 +7,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from losse.encoders import LosseEncoder
+from losse.encoders import AdaptiveEncoder, LosseEncoder
 from losse.ftl import FTLRegressor
 from losse.ftl.construction import check_parameters
 from losse.world.spaces import Array
 
 Rows = npt.NDArray[np.int64] | slice
+
+PLANE = 2
+"""Inputs up to which the paper's random grids are recommended."""
 
 
 def paper(n_grids: int = 30) -> FTLRegressor:
@@ -20,19 +23,20 @@ def paper(n_grids: int = 30) -> FTLRegressor:
     return FTLRegressor(LosseEncoder(n_grids, n_bins=10, grid_dim=2), solver="sparse", ridge=1e-5)
 
 
-def recommended() -> FTLRegressor:
+def recommended(n_inputs: int) -> FTLRegressor:
     """The model that `LosseWorldModel` uses unless it is told otherwise.
 
-    The paper's, with a larger ridge: at rare events, such as the end of an episode, it is right
-    more often.
+    In the plane, random grids see everything, and are cheap: the paper's, with a larger ridge,
+    which is right more often at rare events such as the end of an episode. With more inputs,
+    the adaptive encoder and the self-tuning ridge of ``FTLRegressor()``.
     """
-    return paper().set_params(ridge=1e-4)
+    return paper().set_params(ridge=1e-4) if n_inputs <= PLANE else FTLRegressor()
 
 
-def template(regressor: Any, discrete: bool, seed: int) -> FTLRegressor:
+def template(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> FTLRegressor:
     """A regressor for scaled inputs, not fitted: of a name, a copy of the one given, or None."""
     if regressor is None:
-        regressor = recommended()
+        regressor = recommended(n_inputs)
     elif isinstance(regressor, str):
         if regressor != "paper":
             raise ValueError(
@@ -47,8 +51,8 @@ def template(regressor: Any, discrete: bool, seed: int) -> FTLRegressor:
             "apart and merge, use LosseWorldModel.like()."
         )
     own = clone(regressor)
-    if own.encoder is None:  # would be scaled once more, by the first rows alone
-        own.encoder = LosseEncoder()
+    if own.encoder is None:
+        own.encoder = AdaptiveEncoder()
     check_parameters(own)
     own.encoder.set_params(seed=seed, scaling=None)  # `Inputs` does the scaling
     own.encoder._check_parameters()

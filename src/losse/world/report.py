@@ -77,7 +77,7 @@ class Evaluation:
             from matplotlib.figure import Figure
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
-                "plots need matplotlib: pip install 'losse[rl]'", name="matplotlib"
+                "plots need matplotlib: pip install 'losse[world]'", name="matplotlib"
             ) from error
         figure = Figure(figsize=(9, 3.4), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 1))

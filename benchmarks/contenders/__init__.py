@@ -1,0 +1,1 @@
+"""Who competes in `losse bench accuracy`?"""

@@ -1,0 +1,108 @@
+"""`DynaCallback`: binds a replay buffer to its agent, and keeps a checkpoint of the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from losse.checks import check_count
+from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.models import check_model, model_for
+from losse.dyna.run import save_run
+from losse.world import WorldModel
+
+
+class DynaCallback(BaseCallback):
+    """For agents that were built with a `DynaReplayBuffer`, and for runs that must survive.
+
+    Parameters
+    ----------
+    world_model
+        As in `make_dyna`. None: the model that the buffer is bound to already.
+    model_options
+        As in `make_dyna`.
+    checkpoint
+        A folder. Agent, replay buffer and world model are saved there together; `load_run` goes on
+        from them. A run that is killed, or that diverges, keeps the last of these.
+    checkpoint_every
+        Environment steps between two checkpoints. There is one more at the end.
+    notes
+        Is called for what a checkpoint shall also keep, as in `save_run`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from stable_baselines3 import DQN
+    >>> from losse.dyna import DynaCallback, load_run, make_dyna
+    >>> folder = tempfile.mkdtemp()
+    >>> agent = make_dyna(DQN, "CartPole-v1", planning_steps=1, buffer_size=1000)
+    >>> agent = agent.learn(152, callback=DynaCallback(checkpoint=folder))
+    >>> agent = load_run(DQN, folder, "CartPole-v1")
+    >>> agent = agent.learn(48, callback=DynaCallback(), reset_num_timesteps=False)
+    >>> agent.num_timesteps, agent.replay_buffer.world_model.n_transitions
+    (200, 200)
+    """
+
+    def __init__(
+        self,
+        world_model: WorldModel | str | None = None,
+        *,
+        model_options: Mapping[str, Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 10_000,
+        notes: Callable[[], Mapping[str, Any]] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(verbose)
+        check_count("checkpoint_every", checkpoint_every)
+        if world_model is not None:
+            check_model(world_model, model_options)
+        self._world_model = world_model
+        self._model_options = model_options
+        self._folder = checkpoint
+        self._every = checkpoint_every
+        self._notes = notes
+        self._saved_at = 0
+
+    def _on_training_start(self) -> None:
+        buffer = self._buffer
+        if self._world_model is not None and self._world_model is not buffer.world_model:
+            if buffer.bound:
+                raise ValueError(
+                    f"world_model={self._world_model!r} was given, but the agent has one already: "
+                    "leave it out."
+                )
+            model = model_for(self.model, self._world_model, self._model_options)
+            buffer.bind(self.model, model)
+        self._saved_at = self.num_timesteps
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        # Only here all transitions are stored, and the agent has been trained on them.
+        if self._folder is not None and self.model.num_timesteps - self._saved_at >= self._every:
+            self._save()
+
+    def _on_training_end(self) -> None:
+        self._buffer.flush()
+        if self._folder is not None:
+            self._save()
+
+    def _save(self) -> None:
+        assert self._folder is not None
+        save_run(self.model, self._folder, self._notes() if self._notes else None)
+        self._saved_at = self.model.num_timesteps
+
+    @property
+    def _buffer(self) -> DynaReplayBuffer:
+        buffer = getattr(self.model, "replay_buffer", None)
+        if not isinstance(buffer, DynaReplayBuffer):
+            raise TypeError(
+                f"{type(self.model).__name__} has no DynaReplayBuffer: make it with make_dyna, or "
+                "with replay_buffer_class=DynaReplayBuffer."
+            )
+        return buffer

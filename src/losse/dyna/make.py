@@ -1,0 +1,159 @@
+"""`make_dyna`: an agent of Stable-Baselines3 or SBX with a world model, in one call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from gymnasium import spaces
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.type_aliases import TrainFrequencyUnit
+
+from losse.checks import check_count
+from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.models import MODEL_FREE, check_model, model_for
+from losse.world import WorldModel
+
+Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)
+
+
+def make_dyna(
+    agent_class: type[Agent],
+    env: Any,
+    world_model: WorldModel | str = "losse",
+    planning_steps: int = 16,
+    update_every: int = 25,
+    search_control: str = "uniform",
+    horizon: int = 1,
+    *,
+    real_share: float | str = "auto",
+    greedy_share: float = 0.5,
+    target_update_gradient_steps: int = 100,
+    model_options: Mapping[str, Any] | None = None,
+    policy: Any = "MlpPolicy",
+    **agent_kwargs: Any,
+) -> Agent:
+    """Make an ordinary off-policy agent that also learns from an imagined world (Algorithm 3).
+
+    Every training call takes ``1 + planning_steps`` gradient steps, with real and imagined
+    transitions; meanwhile the world model learns from the real ones.
+
+    Parameters
+    ----------
+    agent_class
+        Any off-policy agent: DQN, SAC, TD3, DDPG, TQC, CrossQ, QRDQN of Stable-Baselines3, its
+        contributions or SBX.
+    env
+        A Gymnasium environment, its id, or a `VecEnv`. With `VecNormalize` the world model learns
+        unnormalised data; the agent sees what it imagines normalised, like all the rest.
+    world_model
+        ``"losse"``, one of the neural baselines ``"full-replay"``, ``"online"``, ``"si"``,
+        ``"coreset"``, or a `WorldModel`. ``"model-free"`` is the agent alone, with one gradient
+        step per training call. ``"model-free-matched"`` takes as many as with planning, all on
+        real transitions: what a model has to beat.
+    planning_steps
+        Gradient steps per training call beyond the first.
+    update_every
+        Environment steps between two updates of the world model.
+    search_control
+        Where imagination starts: ``"uniform"`` over all visited states (the paper's),
+        ``"on-policy"``, ``"prioritised"`` or ``"hill-climbing"``.
+    horizon
+        Imagined steps from each start.
+    real_share
+        ``"alternate"``: the first minibatch of each training call is real, and ``planning_steps``
+        imagined ones follow. A number from 0 to 1: that share of each minibatch is real.
+        ``"auto"``: ``"alternate"`` for discrete actions, 0.05 for continuous ones, as the paper.
+    greedy_share
+        For agents with deterministic policies: the share of imagined actions that are the
+        agent's; others are drawn uniformly. Stochastic policies draw theirs by themselves.
+    target_update_gradient_steps
+        For DQN and its kind: gradient steps between updates of the target network. Their own
+        ``target_update_interval`` counts environment steps; it is used instead if it is given, or
+        if the agent trains after whole episodes.
+    model_options
+        Further arguments of the model that ``world_model`` names, such as ``{"termination":
+        "never"}``.
+    policy, agent_kwargs
+        Arguments of ``agent_class``. ``gradient_steps`` takes precedence over the number above.
+
+    Returns
+    -------
+    An instance of ``agent_class``: `learn`, `predict` and `save` as usual. Its world model is
+    ``agent.replay_buffer.world_model``. `save_run` and `load_run` keep both together.
+
+    Examples
+    --------
+    >>> from stable_baselines3 import DQN
+    >>> from losse.dyna import make_dyna
+    >>> agent = make_dyna(DQN, "CartPole-v1", world_model="losse", planning_steps=4, seed=0)
+    >>> agent = agent.learn(200)
+    >>> agent.replay_buffer.world_model.n_transitions
+    200
+    """
+    _require_off_policy(agent_class)
+    check_model(world_model, model_options)
+    check_count("planning_steps", planning_steps, at_least=0)
+    check_count("target_update_gradient_steps", target_update_gradient_steps)
+    _refuse(agent_kwargs)
+    free = isinstance(world_model, str) and world_model in MODEL_FREE
+    arguments = dict(agent_kwargs)
+    arguments.setdefault("gradient_steps", 1 if world_model == "model-free" else 1 + planning_steps)
+    agent = agent_class(
+        policy,
+        env,
+        replay_buffer_class=DynaReplayBuffer,
+        replay_buffer_kwargs={
+            "planning_steps": 0 if free else planning_steps,
+            "update_every": update_every,
+            "real_share": real_share,
+            "search_control": search_control,
+            "horizon": horizon,
+            "greedy_share": greedy_share,
+        },
+        **arguments,
+    )
+    if (
+        isinstance(agent.action_space, spaces.Discrete)
+        and "target_update_interval" not in arguments
+    ):
+        _pace_target(agent, target_update_gradient_steps)
+    buffer = agent.replay_buffer
+    assert isinstance(buffer, DynaReplayBuffer)
+    buffer.bind(agent, model_for(agent, world_model, model_options))
+    return agent
+
+
+def _require_off_policy(agent_class: Any) -> None:
+    if not (inspect.isclass(agent_class) and issubclass(agent_class, OffPolicyAlgorithm)):
+        raise TypeError(
+            f"agent_class={agent_class!r} is not an off-policy agent of Stable-Baselines3 or SBX: "
+            "imagined transitions come from a replay buffer, which on-policy agents such as PPO "
+            "do not have. Use DQN, QRDQN, SAC, TD3, TQC or CrossQ."
+        )
+
+
+def _refuse(agent_kwargs: Mapping[str, Any]) -> None:
+    for name in ("replay_buffer_class", "replay_buffer_kwargs"):
+        if agent_kwargs.get(name) is not None:
+            raise ValueError(
+                f"{name}={agent_kwargs[name]!r} cannot be given: make_dyna uses DynaReplayBuffer. "
+                "Its options are arguments of make_dyna."
+            )
+    if agent_kwargs.get("n_steps", 1) != 1:
+        raise ValueError(
+            f"n_steps={agent_kwargs['n_steps']} is not possible with Dyna: imagined transitions "
+            "are single steps, and so must be the real ones beside them. Use n_steps=1."
+        )
+
+
+def _pace_target(agent: Any, gradient_steps: int) -> None:
+    """Set how often the target network is updated, in the steps that the agent counts."""
+    if agent.train_freq.unit is not TrainFrequencyUnit.STEP:
+        return  # how many steps there are to a training call is not known
+    per_call = agent.gradient_steps if agent.gradient_steps > 0 else agent.train_freq.frequency
+    calls = max(1, round(gradient_steps / per_call * agent.train_freq.frequency))
+    # SBX has divided the interval by the number of environments already, SB3 divides when it asks.
+    own = type(agent).__module__.startswith("sbx.")
+    agent.target_update_interval = calls if own else calls * agent.n_envs

@@ -1,0 +1,143 @@
+"""What happens in a training: evaluations at fixed steps, the first goal, where the time goes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.evaluation import mean_return
+from losse.dyna.meter import Meter
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is, and at its end the result.
+
+    Attributes
+    ----------
+    curve
+        (environment steps, mean return of an evaluation).
+    times
+        (environment steps, seconds of training up to an evaluation), on the processor: a busy
+        machine does not change them much.
+    errors
+        (environment steps, error of the world model on the newest transitions, relative to their
+        change).
+    first_end
+        Environment steps until the first episode that was not cut off: in the paper's discrete
+        tasks, when the goal was first reached. None if there was none.
+    seconds
+        Of training by the clock, without the evaluations.
+    update_seconds, imagination_seconds
+        The world model's part of them.
+    """
+
+    steps: int = 0
+    curve: tuple[tuple[int, float], ...] = ()
+    times: tuple[tuple[int, float], ...] = ()
+    errors: tuple[tuple[int, float], ...] = ()
+    first_end: int | None = None
+    seconds: float = 0.0
+    update_seconds: float = 0.0
+    imagination_seconds: float = 0.0
+    gradient_steps: int = 0
+
+    @property
+    def score(self) -> float:
+        """The mean over all evaluations: good early and good at the end."""
+        return sum(value for _, value in self.curve) / max(1, len(self.curve))
+
+    @property
+    def model_share(self) -> float:
+        """The world model's share of the time."""
+        spent = self.update_seconds + self.imagination_seconds
+        return spent / self.seconds if self.seconds else 0.0
+
+
+Report = Callable[[Progress], None]
+
+
+class Watch(BaseCallback):
+    """Evaluates the agent at fixed steps, and keeps what a training is to return."""
+
+    def __init__(
+        self, held_out: VecEnv, every: int, seed: int, before: Progress, report: Report | None
+    ) -> None:
+        super().__init__()
+        self.progress = before
+        self._every = every
+        self._seed = seed
+        self._held_out = held_out
+        self._report = report
+        self._evaluating = np.zeros(2)
+
+    def _on_training_start(self) -> None:
+        self._began = _clocks()
+        cpu = self.progress.times[-1][1] if self.progress.times else 0.0
+        self._before = np.array([self.progress.seconds, cpu])
+
+    def _on_step(self) -> bool:
+        if self.progress.first_end is None:
+            ends = zip(self.locals["dones"], self.locals["infos"], strict=True)
+            if any(done and not info.get("TimeLimit.truncated", False) for done, info in ends):
+                self.progress = replace(self.progress, first_end=self.num_timesteps)
+        if self.num_timesteps // self._every > self.progress.steps // self._every:
+            self._evaluate()
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._take_stock()
+
+    def _on_training_end(self) -> None:
+        self._take_stock()
+
+    def _evaluate(self) -> None:
+        self._take_stock()
+        cpu = float(self._spent()[1])
+        began = _clocks()
+        value = mean_return(self.model, self._held_out, self._seed)
+        self._evaluating += _clocks() - began
+        steps = self.num_timesteps
+        self.logger.record("eval/mean_reward", value)
+        error = self._meter.errors.get("change_error")
+        errors = () if error is None else ((steps, error),)
+        self.progress = replace(
+            self.progress,
+            curve=(*self.progress.curve, (steps, value)),
+            times=(*self.progress.times, (steps, round(cpu, 3))),
+            errors=self.progress.errors + errors,
+        )
+        if self._report is not None:
+            self._report(self.progress)
+
+    def _take_stock(self) -> None:
+        meter = self._meter
+        self.progress = replace(
+            self.progress,
+            steps=self.num_timesteps,
+            seconds=float(self._spent()[0]),
+            update_seconds=meter.update_seconds,
+            imagination_seconds=meter.imagination_seconds,
+            gradient_steps=self.model._n_updates,
+        )
+
+    def _spent(self) -> npt.NDArray[np.float64]:
+        return self._before + _clocks() - self._began - self._evaluating
+
+    @property
+    def _meter(self) -> Meter:
+        buffer = getattr(self.model, "replay_buffer", None)
+        assert isinstance(buffer, DynaReplayBuffer)
+        return buffer.meter
+
+
+def _clocks() -> npt.NDArray[np.float64]:
+    """Seconds by the clock, and seconds on the processor."""
+    return np.array([time.perf_counter(), time.process_time()])

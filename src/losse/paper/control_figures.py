@@ -1,0 +1,70 @@
+"""The figures of control, from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from losse.paper.control import TASKS, mean_curve
+from losse.paper.look import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from losse.paper.table import mean_and_error
+from losse.records import Record
+
+STYLES: dict[str, dict[str, Any]] = {
+    "losse": {"color": BLUE, "label": "Losse"},
+    "full-replay": {"color": GREEN, "label": "full replay", "linestyle": "-."},
+    "online": {"color": VERMILION, "label": "online", "linestyle": "--"},
+    "si": {"color": PURPLE, "label": "SI", "linestyle": (0, (5, 1))},
+    "coreset": {"color": ORANGE, "label": "coreset", "linestyle": "-."},
+    "model-free": {"color": BLACK, "label": "no model", "linestyle": ":"},
+    "model-free-matched": {"color": SKY, "label": "no model, as many gradient steps"},
+}
+SIZES = (VERMILION, ORANGE, GREEN, PURPLE, SKY)
+
+
+def draw_curves(records: Sequence[Record], methods: Sequence[str]) -> Figure:
+    """Normalised return along training, one task beside the other."""
+    envs = [env for env in TASKS if any(record.setting == env for record in records)]
+    figure = Figure(figsize=(3.3 * len(envs), 3.3), layout="constrained")
+    panels = figure.subplots(1, len(envs), sharey=True, squeeze=False)[0]
+    for axes, env in zip(panels, envs, strict=True):
+        for method in methods:
+            own = [r for r in records if (r.method, r.setting) == (method, env)]
+            if own:
+                steps, returns = mean_curve(own)
+                _plot(axes, steps, returns, STYLES[method])
+        axes.set(title=TASKS[env].title, xlabel="environment steps")
+        axes.locator_params(axis="x", nbins=4)
+    panels[0].set(ylabel="normalised return")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_efficiency(records: Sequence[Record]) -> Figure:
+    """Normalised return by environment steps, and by seconds of training."""
+    figure = Figure(figsize=(7.5, 3.3), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    kinds = sorted({(record.method != "losse", record.setting) for record in records})
+    for k, (replays, size) in enumerate(kinds):
+        own = [r for r in records if (r.method != "losse", r.setting) == (replays, size)]
+        label = f"coreset of {size:g}" if replays and isinstance(size, int | float) else "Losse"
+        style = {"color": SIZES[(k - 1) % len(SIZES)] if replays else BLUE, "label": label}
+        steps, returns = mean_curve(own)
+        _plot(left, steps, returns, style)
+        seconds = np.array([r.details["cpu_seconds"] for r in own])[:, :, 1].mean(axis=0)
+        _plot(right, seconds, returns, style)
+    left.set(title="By samples", xlabel="environment steps", ylabel="normalised return")
+    right.set(title="By time", xlabel="seconds on the processor")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
+
+
+def _plot(axes: Axes, x: Any, returns: Any, style: dict[str, Any]) -> None:
+    mean, error = mean_and_error(returns)
+    axes.plot(x, mean, **style)
+    axes.fill_between(x, mean - error, mean + error, color=style["color"], alpha=0.2, linewidth=0)

@@ -1,0 +1,130 @@
+"""What `make_dyna` sets, and what it refuses."""
+
+from collections.abc import Iterator
+
+import gymnasium
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from gymnasium import spaces
+from stable_baselines3 import DQN, PPO, SAC
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from losse.dyna import make_dyna
+from losse.world import LosseWorldModel
+from tests.dyna.agents import Line, small
+
+
+def target_updates(agent, steps, monkeypatch):
+    """Gradient steps that the agent had taken at each update of its target network."""
+    import stable_baselines3.dqn.dqn as module
+
+    found, update = [], module.polyak_update
+
+    def spy(source, target, tau):
+        if isinstance(source, Iterator):  # statistics of batches are a list
+            found.append(agent._n_updates)
+        update(source, target, tau)
+
+    monkeypatch.setattr(module, "polyak_update", spy)
+    agent.learn(steps)
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize("n_envs", [1, 2])
+def test_the_target_network_is_paced_in_gradient_steps(n_envs, monkeypatch):
+    env = DummyVecEnv([Line] * n_envs)
+    agent = small(env=env, planning_steps=9, learning_starts=0, target_update_gradient_steps=50)
+    updates = target_updates(agent, 160 * n_envs, monkeypatch)
+    assert np.diff(updates).tolist() == [50] * (len(updates) - 1)
+    assert len(updates) > 5
+
+
+def test_own_arguments_take_precedence():
+    agent = small(gradient_steps=7, target_update_interval=123, train_freq=2)
+    assert (agent.gradient_steps, agent.target_update_interval) == (7, 123)
+    assert agent.train_freq.frequency == 2
+
+
+def test_the_share_follows_the_actions():
+    assert small().replay_buffer.planning.real_share == "alternate"
+    assert small("stable_baselines3.SAC").replay_buffer.planning.real_share == 0.05
+
+
+def test_a_model_can_be_given_and_may_know_something_already():
+    env = Line()
+    model = LosseWorldModel(env.observation_space, env.action_space, termination="never")
+    model.update([[1.0]], [1], [2.0], [[3.0]], [False])
+    agent = small(world_model=model).learn(40)
+    assert agent.replay_buffer.world_model is model
+    assert model.n_transitions == 41
+
+
+def test_progress_bar_and_callbacks_as_usual(capsys):
+    calls = []
+    small().learn(20, callback=lambda *_: bool(calls.append(1)) or True, progress_bar=True)
+    assert len(calls) == 20
+
+
+def test_same_seed_same_agent():
+    places = np.linspace(0, 9, 50, dtype=np.float32)[:, None]
+    one, two = (small(seed=3).learn(80).q_net_target for _ in range(2))
+    import torch
+
+    assert torch.equal(one(torch.tensor(places)), two(torch.tensor(places)))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"world_model": "magic"}, ValueError, "full-replay"),
+        ({"world_model": 3}, TypeError, "WorldModel"),
+        ({"n_steps": 3}, ValueError, "n_steps=3"),
+        ({"replay_buffer_class": ReplayBuffer}, ValueError, "replay_buffer_class"),
+        ({"planning_steps": 1.5}, TypeError, "planning_steps"),
+        ({"world_model": "model-free", "model_options": {"seed": 1}}, ValueError, "model_options"),
+        ({"target_update_gradient_steps": 0}, ValueError, "target_update_gradient_steps"),
+    ],
+)
+def test_bad_arguments(options, error, message):
+    with pytest.raises(error, match=message):
+        make_dyna(DQN, Line(), **options)
+
+
+def test_on_policy_agents_are_refused():
+    with pytest.raises(TypeError, match="off-policy"):
+        make_dyna(PPO, Line())
+    with pytest.raises(TypeError, match="off-policy"):
+        make_dyna("DQN", Line())
+
+
+def test_n_step_returns_are_refused_when_bound():
+    env = Line()
+    agent = DQN("MlpPolicy", env, n_steps=3)
+    with pytest.raises(ValueError, match="n_steps=3"):
+        small().replay_buffer.bind(agent, None)
+
+
+def test_spaces_that_no_model_knows_are_refused():
+    class Keyed(gymnasium.ObservationWrapper):
+        observation_space = spaces.Dict({"place": spaces.Box(0, 10, (1,))})
+
+        def observation(self, observation):
+            return {"place": observation}
+
+    with pytest.raises(TypeError, match="observation_space"):
+        make_dyna(SAC, Keyed(Line(True)), policy="MultiInputPolicy")
+
+
+def test_discrete_observations():
+    class Cells(gymnasium.ObservationWrapper):
+        observation_space = spaces.Discrete(11)
+
+        def observation(self, observation):
+            return int(observation[0])
+
+    agent = small(env=Cells(Line())).learn(80)
+    assert agent.replay_buffer.world_model.n_transitions == 80

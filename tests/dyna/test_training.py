@@ -1,0 +1,92 @@
+"""One training: what it returns, and that it goes on where it was stopped."""
+
+import json
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+
+from losse.dyna.training import Training, train
+
+SMALL = {"policy_kwargs": {"net_arch": [8, 8]}, "batch_size": 8}
+
+
+def training(**options):
+    defaults = {
+        "env": "CartPole-v1",
+        "backend": "sb3",
+        "model": "model-free-matched",
+        "steps": 200,
+        "planning_steps": 1,
+        "eval_every": 50,
+        "eval_episodes": 2,
+        "agent_options": SMALL,
+    }
+    return Training(**defaults | options)
+
+
+def test_a_training_returns_its_curve():
+    seen = []
+    result = train(training(), report=seen.append)
+    assert [step for step, _ in result.curve] == [50, 100, 150, 200]
+    assert all(8 <= value <= 500 for _, value in result.curve)
+    assert result.score == pytest.approx(sum(value for _, value in result.curve) / 4)
+    assert [len(one.curve) for one in seen] == [1, 2, 3, 4]
+    assert result.first_end < 100
+    assert result.update_seconds == 0
+    assert result.gradient_steps == 50
+
+
+def test_with_a_model_there_are_errors_and_times():
+    result = train(training(model="losse"))
+    assert [step for step, _ in result.errors] == [100, 150, 200]  # before: nothing learned
+    assert result.update_seconds > 0
+    assert result.imagination_seconds > 0
+    assert 0 < result.model_share < 1
+
+
+def test_the_same_seed_gives_the_same_curve():
+    assert train(training()).curve == train(training()).curve
+    assert train(training(seed=1)).curve != train(training()).curve
+
+
+def test_a_stopped_training_goes_on(tmp_path):
+    class StopError(Exception):
+        pass
+
+    def stop(progress):
+        if progress.steps >= 150:
+            raise StopError
+
+    with pytest.raises(StopError):
+        train(training(), folder=tmp_path, checkpoint_every=60, report=stop)
+    result = train(training(), folder=tmp_path, resume=True)
+    assert [step for step, _ in result.curve] == [50, 100, 150, 200]
+    assert result.gradient_steps == 50
+    # Nothing is left to do, and the result is still there.
+    assert train(training(), folder=tmp_path, resume=True) == result
+    longer = train(training(steps=250), folder=tmp_path, resume=True)
+    assert [step for step, _ in longer.curve] == [50, 100, 150, 200, 250]
+
+
+def test_other_options_are_not_mixed_with_a_saved_run(tmp_path):
+    train(training(), folder=tmp_path)
+    with pytest.raises(ValueError, match="planning_steps=2"):
+        train(training(planning_steps=2), folder=tmp_path, resume=True)
+
+
+def test_options_are_plain():
+    from losse.records import plain
+
+    assert json.loads(json.dumps(plain(training())))["agent_options"] == SMALL
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="no model 'magic'"):
+        training(model="magic")
+    with pytest.raises(ValueError, match="steps"):
+        training(steps=0)
+    with pytest.raises(ValueError, match="choose from: sac"):
+        train(training(env="Pendulum-v1"))
+    with pytest.raises(ValueError, match="choose from: dqn"):
+        train(training(agent="sac"))

@@ -1,0 +1,128 @@
+"""Discrete control and replay efficiency: which runs there are, and what becomes of a run."""
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("sbx")
+pytest.importorskip("rliable")
+
+from losse.paper import control, discrete_control, replay_efficiency
+from losse.paper.experiment import SWEEP_SEED
+from losse.records import Record
+
+GRIDWORLD = "losse/Gridworld-v0"
+
+
+def record(method, env, seed, score, **settings):
+    times = [(10, 1.0), (20, 2.0 + seed)]
+    details = {"update_seconds": 1.0, "imagination_seconds": 0.5, "cpu_seconds": times}
+    return Record(
+        experiment="discrete-control",
+        method=method,
+        setting=env,
+        seed=seed,
+        score=score,
+        curve=[(10, score), (20, score)],
+        settings=settings,
+        details=details,
+    )
+
+
+def test_normalised_returns_run_from_zero_to_one():
+    for task in control.TASKS.values():
+        assert task.normalised(task.worst) == 0
+        assert task.normalised(task.best) == 1
+
+
+def test_the_papers_settings():
+    settings = discrete_control.Settings(preset="paper")
+    runs = discrete_control.sweep(settings)
+    assert {run.options["learning_rate"] for run in runs} == {
+        1e-2,
+        3e-3,
+        1e-3,
+        3e-4,
+        1e-4,
+        3e-5,
+        1e-5,
+    }
+    assert {run.options["planning_steps"] for run in runs} == {16}
+    assert {run.options["update_every"] for run in runs} == {25}
+    assert {run.options["agent"]["train_freq"] for run in runs} == {4}
+    assert {run.options["agent"]["batch_size"] for run in runs} == {32}
+    assert min(run.seed for run in runs) >= SWEEP_SEED
+    assert len({run.name for run in runs}) == len(runs)
+
+
+def test_the_rate_with_the_highest_score_is_taken_for_each_task():
+    settings = discrete_control.Settings(
+        preset="paper", methods=("losse",), envs=(GRIDWORLD, "Acrobot-v1"), seeds=2
+    )
+    scores = {(GRIDWORLD, 1e-3): 0.9, ("Acrobot-v1", 1e-4): 0.8}
+    swept = [
+        record(
+            "losse", run.setting, run.seed, scores.get((run.setting, rate), 0.1), learning_rate=rate
+        )
+        for run in discrete_control.sweep(settings)
+        for rate in [run.options["learning_rate"]]
+    ]
+    final = discrete_control.final(settings, swept)
+    rates = {(run.setting, run.options["learning_rate"]) for run in final}
+    assert rates == set(scores)
+    assert [run.seed for run in final] == [0, 1, 0, 1]
+
+
+def test_without_a_choice_there_is_no_sweep():
+    settings = discrete_control.Settings(rates=(3e-4,), methods=("online",), seeds=1)
+    assert discrete_control.sweep(settings) == []
+    assert {run.options["learning_rate"] for run in discrete_control.final(settings, [])} == {3e-4}
+
+
+def test_unknown_tasks_are_refused():
+    with pytest.raises(ValueError, match="no task 'Pong'"):
+        discrete_control.Settings(envs=("Pong",))
+
+
+def test_a_run_becomes_a_record(monkeypatch):
+    monkeypatch.setattr(control, "EVALUATIONS", 2)
+    settings = discrete_control.Settings(
+        methods=("losse",), envs=("MountainCar-v0",), seeds=1, steps=160
+    )
+    (run,) = discrete_control.final(settings, [])
+    (made,) = discrete_control.execute(settings, [run])
+    assert [step for step, _ in made.curve] == [80, 160]
+    assert made.score == pytest.approx(0.0)  # nobody gets there in 160 steps
+    assert made.details["gradient_steps"] == 17 * len(range(104, 161, 4))
+    assert made.details["first_goal"] is None
+    assert made.details["update_seconds"] > 0
+    assert [step for step, _ in made.details["cpu_seconds"]] == [step for step, _ in made.curve]
+
+
+def test_table_and_figure():
+    records = [
+        record(method, env, seed, seed / 10 + (method == "losse"))
+        for method in ("losse", "online")
+        for env in control.TASKS
+        for seed in range(3)
+    ]
+    shown = discrete_control.table(records)
+    assert [row[0] for row in shown.rows] == ["losse", "online"]
+    assert shown.rows[0][1].mean == pytest.approx(1.1)
+    assert shown.rows[0][4].startswith("1.1 (")
+    assert list(discrete_control.draw(records)) == ["curves"]
+
+
+def test_replay_efficiency_varies_the_size_of_the_memory():
+    settings = replay_efficiency.Settings(sizes=(50, 200), seeds=2)
+    runs = replay_efficiency.final(settings, [])
+    assert [(run.method, run.setting) for run in runs] == (
+        [("losse", 0)] * 2 + [("coreset", 50)] * 2 + [("coreset", 200)] * 2
+    )
+    assert runs[-1].options["model"] == {"coreset_size": 200}
+    records = [record(run.method, run.setting, run.seed, 0.5) for run in runs]
+    assert [row[:2] for row in replay_efficiency.table(records).rows] == [
+        ("losse", 0),
+        ("coreset", 50),
+        ("coreset", 200),
+    ]
+    assert list(replay_efficiency.draw(records)) == ["efficiency"]
