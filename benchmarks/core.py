@@ -19,7 +19,14 @@ ROOT = Path(__file__).resolve().parents[1]
 REQUIRED = ("jax", "gymnasium")  # of the measuring process
 
 Section = Literal[
-    "update-30", "predict-30", "exact-30", "batch-300", "growth", "kernels", "startup"
+    "update-30",
+    "predict-30",
+    "exact-30",
+    "batch-300",
+    "growth",
+    "recommended",
+    "kernels",
+    "startup",
 ]
 SECTIONS: tuple[Section, ...] = (
     "update-30",
@@ -27,6 +34,7 @@ SECTIONS: tuple[Section, ...] = (
     "exact-30",
     "batch-300",
     "growth",
+    "recommended",
     "kernels",
     "startup",
 )

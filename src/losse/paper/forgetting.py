@@ -11,6 +11,7 @@ the agent has visited.
 
 - `losse`: the paper's settings, 30 grids of 10 x 10 bins and the sparse update; one regressor for
   each action.
+- `recommended`: what `LosseWorldModel` is by default; in the plane, the same with a ridge of 1e-4.
 - `online`, `full-replay`, `si`, `coreset`: the paper's networks of 3 x 32 units.
 
 Networks have the best learning rate, and Synaptic Intelligence the best xi and c, on streams of
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
 
 NAME = "forgetting"
 ENVIRONMENT = "losse/Gridworld-v0"
-METHODS = ("online", "losse", "full-replay", "si", "coreset")
+METHODS = ("online", "losse", "recommended", "full-replay", "si", "coreset")
 NETWORKS = ("online", "full-replay", "si", "coreset")
 NEEDS: Mapping[str, tuple[str, ...]] = {
-    "losse": ("gymnasium",),
+    **dict.fromkeys(("losse", "recommended"), ("gymnasium",)),
     **dict.fromkeys(NETWORKS, ("gymnasium", "jax", "flax", "optax")),
 }
 SEEDS_AT_ONCE: Mapping[str, int] = {}
@@ -113,7 +114,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
         if method in CANDIDATES:
             options |= best(swept, method, None, tuple(CANDIDATES[method]))
         else:
-            options |= {"regressor": "paper"}
+            options |= {"regressor": "paper" if method == "losse" else None}
         seeds = settings.seeds or PRESETS[settings.preset].seeds
         runs += [Run(NAME, method, ENVIRONMENT, seed, options) for seed in range(seeds)]
     return runs
@@ -199,8 +200,9 @@ def model_of(run: Run) -> Any:
     env = Gridworld()
     names = ("learning_rate", "xi", "c", "regressor")
     chosen = {name: run.options[name] for name in names if name in run.options}
+    method = "losse" if run.method == "recommended" else run.method
     return make_world_model(
-        run.method, env.observation_space, env.action_space, seed=run.seed, **chosen
+        method, env.observation_space, env.action_space, seed=run.seed, **chosen
     )
 
 

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from losse.envs.gridworld_dynamics import BARRIER, Layout
 from losse.paper.forgetting import mapped
-from losse.paper.look import BLUE, GREEN, PURPLE, SKY, VERMILION, YELLOW, plot_means
+from losse.paper.look import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, YELLOW, plot_means
 from losse.paper.table import Mean, mean_and_error
 from losse.records import Record
 
 STYLES: dict[str, dict[str, Any]] = {
     "online": {"color": VERMILION, "label": "network, online", "linestyle": "--"},
     "losse": {"color": BLUE, "label": "Losse"},
+    "recommended": {"color": BLACK, "label": "Losse, recommended", "linestyle": (0, (1, 1))},
     "full-replay": {"color": GREEN, "label": "network, full replay", "linestyle": "-."},
     "si": {"color": PURPLE, "label": "network, SI", "linestyle": ":"},
     "coreset": {"color": SKY, "label": "network, coreset", "linestyle": (0, (5, 1, 1, 1, 1, 1))},

@@ -21,6 +21,8 @@ Beyond the paper:
   those of appendix C.1 and one more, since the largest of them came out best.
 - `river`: the best regressor of River, one for all levels: that with the lowest mean error at d = 0
   and d = 0.9. Being slow, it has fewer seeds.
+- `recommended`: `FTLRegressor()` in batches of 50; made for more inputs than one, and with fewer
+  seeds, too.
 
 All choices are made on seeds other than the final ones, by mean error.
 """
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "random-walk"
-METHODS = ("losse", "nn-online", "nn-batch", "losse-exact", "fourier", "river")
+METHODS = ("losse", "nn-online", "nn-batch", "losse-exact", "recommended", "fourier", "river")
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "nn-online": ("jax", "optax"),
     "nn-batch": ("jax", "optax"),
@@ -55,6 +57,7 @@ SEEDS_AT_ONCE: Mapping[str, int] = {"nn-online": 50, "nn-batch": 10}
 LEARNING_RATES = (5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
 SCALES = (0.1, 0.3, 0.5, 1.0, 5.0, 10.0, 20.0)
 RIVER_LEVELS = (0.0, 0.9)
+SLOW = ("recommended", "river")
 SWEPT = {
     "nn-online": "learning_rate",
     "nn-batch": "learning_rate",
@@ -72,6 +75,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "nn-online": {**_NETWORK, "minibatch": 1},
     "nn-batch": {**_NETWORK, "minibatch": 50},
     "losse-exact": {**_LOSSE, "solver": "exact", "rows": GROUP},
+    "recommended": {"rows": GROUP},
     "fourier": {"n_components": 40, "ridge": 1e-5, "solver": "exact", "rows": GROUP},
     "river": {},
 }
@@ -83,7 +87,7 @@ class Preset(NamedTuple):
     samples: int
     seeds: int
     sweep_seeds: int
-    river_seeds: int
+    slow_seeds: int
     river_sweep_seeds: int
     levels: tuple[float, ...]
 
@@ -132,8 +136,8 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
                 where = None if method == "river" else level
                 options |= best(swept, method, where, [SWEPT[method]])
             seeds = settings.seeds or preset.seeds
-            if method == "river":
-                seeds = min(seeds, preset.river_seeds)
+            if method in SLOW:
+                seeds = min(seeds, preset.slow_seeds)
             runs += [Run(NAME, method, level, seed, options) for seed in range(seeds)]
     return runs
 
@@ -240,8 +244,10 @@ def _make_learner(run: Run) -> tuple[Any, int]:
         from losse.paper.river_regressors import RiverRegressor
 
         return RiverRegressor(options["regressor"], run.seed), 0
-    from losse import FourierEncoder, FTLRegressor, LosseEncoder
+    from losse import AdaptiveEncoder, FourierEncoder, FTLRegressor, LosseEncoder
 
+    if run.method == "recommended":
+        return FTLRegressor(AdaptiveEncoder(seed=run.seed)), options["rows"]
     encoder: Any
     if run.method == "fourier":
         encoder = FourierEncoder(

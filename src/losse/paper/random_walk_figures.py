@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from losse.paper.look import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, plot_means
+from losse.paper.look import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, plot_means
 from losse.paper.table import mean_score
 from losse.records import Record
 from losse.streams import piecewise_random_walk
@@ -20,6 +20,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "nn-batch": {"color": GREEN, "label": "network, minibatches", "linestyle": "-.", "marker": "^"},
     "losse-exact": {"color": SKY, "label": "Losse, exact", "linestyle": ":", "marker": "v"},
     "fourier": {"color": PURPLE, "label": "Fourier, RLS", "linestyle": "--", "marker": "D"},
+    "recommended": {"color": ORANGE, "label": "recommended", "linestyle": "-", "marker": "P"},
     "river": {"color": BLACK, "label": "River's {}", "linestyle": "-.", "marker": "x"},
 }
 PAPER = ("losse", "nn-online", "nn-batch")
