@@ -21,6 +21,7 @@ from rich.markdown import Markdown
 from benchmarks.accuracy_measure import measure, sample_of_tests
 from benchmarks.accuracy_plan import LARGE, SMALL, Preset, environment_of, kind_of, plan
 from benchmarks.contenders.entries import ENTRIES, NEEDS, entry
+from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.cache import Kind, is_cached, load
 from losse.cli import fail
 from losse.cli.progress import RunDisplay
@@ -43,7 +44,7 @@ class Settings:
     environments: tuple[str, ...] = LARGE + SMALL
     """Which environments to learn."""
     contenders: tuple[str, ...] = tuple(ENTRIES)
-    """Who competes."""
+    """Who competes; variants of the recommended model can be named as well."""
     seeds: int = 1
     """Seeds from 0, of the streams and of the contenders."""
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -58,7 +59,8 @@ class Settings:
     """A page of the documentation whose tables are renewed, such as docs/accuracy.md."""
 
     def __post_init__(self) -> None:
-        for name, known in (("environments", LARGE + SMALL), ("contenders", tuple(ENTRIES))):
+        known_names = (*ENTRIES, *VARIANTS)
+        for name, known in (("environments", LARGE + SMALL), ("contenders", known_names)):
             for value in set(getattr(self, name)) - set(known):
                 raise ValueError(f"{name}: {value!r} is unknown; choose from {', '.join(known)}")
         if self.seeds < 1:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from benchmarks.accuracy_measure import BATCH
+from benchmarks.contenders.variants import STALE, VARIANTS
 from benchmarks.streams.cache import Kind
 from benchmarks.streams.tasks import CUTS
 from losse.paper.experiment import Run
@@ -69,9 +70,15 @@ def checkpoints(kind: Kind, environment: str, contender: str, preset: Preset) ->
     [1000, 3000, 10000]
     >>> checkpoints("tasks", "Hopper-v5", "river-amf", "full")
     []
+    >>> checkpoints("random", "Ant-v5", "stages-0", "full")  # no design decision looks there
+    []
     """
     far = environment in FARTHEST
     most = LENGTH[kind] if preset == "full" and (far or kind != "random") else SHORT
+    if contender in VARIANTS:
+        if not (far and (kind == "random" or (kind == "changing" and contender in STALE))):
+            return []
+        most = SHORT if kind == "random" else LENGTH[kind]
     if contender == "river-amf":
         most = RIVER[far and preset == "full"]
     if contender == "full-replay" and preset == "quick":

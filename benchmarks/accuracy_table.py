@@ -13,6 +13,7 @@ from benchmarks import accuracy_summary as summary
 from benchmarks.accuracy_measure import LEVELS
 from benchmarks.accuracy_plan import WHERE
 from benchmarks.contenders.entries import ENTRIES
+from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.cache import Kind
 from losse.paper.table import Cell, Mean, Table
 from losse.records import Record
@@ -72,12 +73,18 @@ def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
             "above the least since",
             _forgetting,
         ),
+        "variants": (f"Test nmse of variants after {rows} rows", _tests(kind)),
         "time": ("Processor time of learning, ms per row", _time),
         "memory": ("Memory, MB", _memory),
         "calibration": (f"Test targets within intervals of {levels}, %", _coverage),
     }
+    variants = ("recommended", *VARIANTS) if {r.method for r in own} & set(VARIANTS) else ()
     drawn = {
-        name: (title, _by_environment(own, kind, value)) for name, (title, value) in wanted.items()
+        name: (
+            title,
+            _by_environment(own, kind, value, variants if name == "variants" else tuple(ENTRIES)),
+        )
+        for name, (title, value) in wanted.items()
     }
     return {name: (title, table) for name, (title, table) in drawn.items() if table}
 
@@ -87,7 +94,7 @@ def long_table(records: Sequence[Record]) -> Table:
     lines: list[tuple[Cell, ...]] = []
     for setting in sorted({str(r.setting) for r in records}):
         environment, kind = setting.split()
-        for contender in ENTRIES:
+        for contender in (*ENTRIES, *VARIANTS):
             own = summary.of(records, contender, setting)
             test = summary.series(own, "test")
             ahead, seconds = summary.prequential(own), summary.series(own, "seconds")
@@ -101,12 +108,14 @@ def long_table(records: Sequence[Record]) -> Table:
     return Table((*columns, "ms per row", "MB"), lines)
 
 
-def _by_environment(records: Sequence[Record], kind: Kind, value: Value) -> str:
+def _by_environment(
+    records: Sequence[Record], kind: Kind, value: Value, contenders: Sequence[str]
+) -> str:
     """A table of one figure; rows without any are left out."""
-    known = {str(r.setting) for r in records}
+    known = {str(r.setting) for r in records if r.method in contenders}
     environments = [e for e in WHERE[kind] if f"{e} {kind}" in known]
     lines: list[tuple[Cell, ...]] = []
-    for contender in ENTRIES:
+    for contender in contenders:
         groups = [summary.of(records, contender, f"{e} {kind}") for e in environments]
         cells = [value(group) if group else None for group in groups]
         if any(cell is not None for cell in cells):

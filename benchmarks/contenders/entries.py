@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.contenders.contender import Array, Contender
+from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.stream import Stream
 
 REFERENCE = 1000  # rows that tell the scale of a stream
@@ -16,7 +17,11 @@ DENSE_FEATURES = 2000  # for which an update costs about as much as the recommen
 
 
 def entry(name: str, stream: Stream, seed: int) -> Contender:
-    """Make a contender for a stream."""
+    """Make a contender, or a variant of the recommended model, for a stream."""
+    if name in VARIANTS:
+        from benchmarks.contenders.leaders import Leader
+
+        return Leader(VARIANTS[name](seed))
     return ENTRIES[name](stream.X[:REFERENCE], stream.Y[:REFERENCE], seed)
 
 

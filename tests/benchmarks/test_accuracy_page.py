@@ -42,7 +42,16 @@ def test_all_tables_of_results_have_a_marker():
 
 
 def test_markers_name_tables_that_exist():
-    names = {"test", "prequential", "ratio", "forgetting", "time", "memory", "calibration"}
+    names = {
+        "test",
+        "prequential",
+        "ratio",
+        "forgetting",
+        "time",
+        "memory",
+        "calibration",
+        "variants",
+    }
     markers = re.findall(r"<!-- table: (.*?) -->", PAGE)
     assert markers
     assert set(markers) <= {f"{kind} {name}" for kind in KINDS for name in names}

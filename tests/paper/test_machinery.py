@@ -179,10 +179,12 @@ def test_workers_have_one_thread_and_fail_alone():
         "__import__('os').kill(__import__('os').getpid(), 9)",
         "dict(__import__('os').environ)",
         "2 + 2",
+        "None",
     ]
     results = dict(run_jobs(eval, jobs, workers=2))
     assert results["1 + 1"] == 2
     assert results["2 + 2"] == 4
+    assert results["None"] is None
     assert results["1 / 0"].reason == "ZeroDivisionError: division by zero"
     assert results[jobs[2]] == Failure("its process ended with exit code 3")
     assert results[jobs[3]] == Failure("its process ended by SIGKILL")

@@ -28,6 +28,9 @@ ONE_THREAD = {
 }
 
 
+_GONE = object()
+
+
 class Failure(NamedTuple):
     """Why a job has no result: one line, and the traceback if there is one."""
 
@@ -61,7 +64,7 @@ def run_jobs(
             for pipe in wait(list(pool)):
                 worker = pool[pipe]  # type: ignore[index]
                 job, result = worker.job, worker.take()
-                if result is None:
+                if result is _GONE:
                     result = worker.obituary()
                     del pool[worker.pipe]
                     if left:
@@ -97,11 +100,11 @@ class _Worker:
             self.pipe.send(job)
 
     def take(self) -> Any:
-        """The result, or None if the process is gone."""
+        """The result, or `_GONE` if the process is."""
         try:
             return self.pipe.recv()
         except (EOFError, ConnectionError):
-            return None
+            return _GONE
 
     def obituary(self) -> Failure:
         self._process.join()
