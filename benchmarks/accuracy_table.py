@@ -78,7 +78,9 @@ def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
         "memory": ("Memory, MB", _memory),
         "calibration": (f"Test targets within intervals of {levels}, %", _coverage),
     }
-    variants = ("recommended", "adaptive", *VARIANTS) if {r.method for r in own} & set(VARIANTS) else ()
+    variants = (
+        ("recommended", "adaptive", *VARIANTS) if {r.method for r in own} & set(VARIANTS) else ()
+    )
     drawn = {
         name: (
             title,
