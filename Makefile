@@ -14,7 +14,7 @@ demo: $(VENV)/.world ## watch world models learn and forget; writes the figure t
 	$(BIN)/losse demo
 
 test: lint ## ruff, mypy and pytest
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 lint: $(VENV)/.dev ## ruff and mypy only
 	$(BIN)/ruff check .
