@@ -17,7 +17,7 @@ def all_but_the_order_of_rows():
     """What an adaptive encoder draws from its rows depends on their order."""
     for estimator, check in estimator_checks_generator(AdaptiveEncoder(5, n_stages=1)):
         if "sample_weight_equivalence" not in str(check):
-            yield pytest.param(estimator, check, id=str(check))
+            yield pytest.param(estimator, check, id=check.func.__name__)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(all_but_the_order_of_rows()))

@@ -40,7 +40,7 @@ def order_matters():
     ):
         for estimator, check in estimator_checks_generator(model):
             if "sample_weight_equivalence" not in str(check):
-                yield pytest.param(estimator, check, id=f"{model.solver}-{check}")
+                yield pytest.param(estimator, check, id=f"{model.solver}-{check.func.__name__}")
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(order_matters()))
