@@ -13,7 +13,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIRED = ("jax", "gymnasium")  # of the measuring process
@@ -28,16 +28,7 @@ Section = Literal[
     "kernels",
     "startup",
 ]
-SECTIONS: tuple[Section, ...] = (
-    "update-30",
-    "predict-30",
-    "exact-30",
-    "batch-300",
-    "growth",
-    "recommended",
-    "kernels",
-    "startup",
-)
+SECTIONS: tuple[Section, ...] = get_args(Section)
 
 # One thread in every library that would otherwise take all cores.
 ONE_THREAD = {

@@ -95,7 +95,7 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
     steps, some after 60,000, with both limits alike. With the sparse reward one of four did: the
     goal is rarely found by chance, and before that there is nothing to learn from. That is two
     seeds each, and the agent's settings matter: they were found in trials, where others did not
-    learn in 40,000 steps. The limit is that of the earlier work. Records and table:
+    learn. The limit is that of the earlier work. Records and table:
     `results/bench/gridworld-dqn`.
 
     ## Version History
