@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-from losse.dyna.training import Training, train
+from losse.dyna.training import Training, environments, train
 
 SMALL = {"policy_kwargs": {"net_arch": [8, 8]}, "batch_size": 8}
 
@@ -73,6 +73,16 @@ def test_other_options_are_not_mixed_with_a_saved_run(tmp_path):
     train(training(), folder=tmp_path)
     with pytest.raises(ValueError, match="planning_steps=2"):
         train(training(planning_steps=2), folder=tmp_path, resume=True)
+
+
+def test_observations_can_be_rescaled():
+    env, held_out = environments(training(env="Acrobot-v1", rescale_obs=True))
+    for one in (env, held_out):
+        assert one.observation_space.low.tolist() == [-1] * 6
+        assert one.observation_space.high.tolist() == [1] * 6
+        assert abs(one.reset()).max() <= 1
+    with pytest.raises(ValueError, match="rescale_obs=True needs observations with finite bounds"):
+        environments(training(env="CartPole-v1", rescale_obs=True))
 
 
 def test_options_are_plain():

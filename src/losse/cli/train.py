@@ -64,6 +64,8 @@ class Settings:
     """Units of the agent's hidden layers; by default those of the library."""
     target_update_gradient_steps: int = 100
     """For dqn and qrdqn: gradient steps between updates of the target network."""
+    rescale_obs: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Map observations to [-1, 1] by their bounds: agents learn small numbers much faster so."""
     envs: int = 1
     """Environments that run side by side."""
     eval_every: int = 500
@@ -102,6 +104,7 @@ class Settings:
             horizon=self.horizon,
             real_share=_share(self.real_share),
             target_update_gradient_steps=self.target_update_gradient_steps,
+            rescale_obs=self.rescale_obs,
             eval_every=self.eval_every,
             eval_episodes=self.eval_episodes,
             agent_options=options,

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
+from gymnasium import spaces
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
@@ -25,8 +27,9 @@ from losse.records import plain
 class Training:
     """All that decides what comes out, apart from the machine; options are plain JSON values.
 
-    Names are those of `make_dyna` where it has them. ``eval_limit`` cuts the episodes of
-    evaluations off earlier than the environment does.
+    Names are those of `make_dyna` where it has them. ``rescale_obs`` maps observations with bounds
+    to [-1, 1] for agent and model alike. ``eval_limit`` cuts the episodes of evaluations off
+    earlier than the environment does.
     """
 
     env: str
@@ -43,6 +46,7 @@ class Training:
     real_share: float | str = "auto"
     greedy_share: float = 0.5
     target_update_gradient_steps: int = 100
+    rescale_obs: bool = False
     eval_every: int = 500
     eval_episodes: int = 5
     eval_limit: int | None = None
@@ -141,12 +145,31 @@ def environments(training: Training) -> tuple[VecEnv, VecEnv]:
         import losse.envs  # noqa: F401 - registers them
 
     options = dict(training.env_options)
-    env = make_vec_env(training.env, training.n_envs, seed=training.seed, env_kwargs=options)
-    held_out = DummyVecEnv(
-        [lambda: gymnasium.make(training.env, training.eval_limit, **options)]
-        * training.eval_episodes
+    wrap = rescaled if training.rescale_obs else None
+    env = make_vec_env(
+        training.env, training.n_envs, seed=training.seed, env_kwargs=options, wrapper_class=wrap
     )
-    return env, held_out
+
+    def make() -> gymnasium.Env[Any, Any]:
+        one = gymnasium.make(training.env, training.eval_limit, **options)
+        return wrap(one) if wrap else one
+
+    return env, DummyVecEnv([make] * training.eval_episodes)
+
+
+def rescaled(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """An environment whose observations go from -1 to 1.
+
+    >>> rescaled(gymnasium.make("MountainCar-v0")).observation_space
+    Box(-1.0, 1.0, (2,), float32)
+    """
+    space = env.observation_space
+    if not (isinstance(space, spaces.Box) and space.is_bounded()):
+        raise ValueError(
+            f"rescale_obs=True needs observations with finite bounds, not {space}: leave it out, "
+            "or normalise by what is seen, with VecNormalize."
+        )
+    return gymnasium.wrappers.RescaleObservation(env, np.float32(-1), np.float32(1))
 
 
 def _saved(training: Training, folder: Path) -> Progress | None:
