@@ -31,14 +31,15 @@ def imagine(
     starts = control.starts(visited, n_starts)
     share = _own_share(agent) if control.own_actions else planning.greedy_share
 
+    if planning.horizon == 1:
+        actions = _actions(agent, visited, units, starts, share)
+        return Transitions(starts, actions, *_outcome(model.step(starts, actions)))
+
     def policy(obs: Rows) -> Rows:
         # SBX compiles anew for each number of rows: rows that have ended are filled up.
         padded = np.concatenate([obs, np.repeat(obs[:1], n_starts - len(obs), axis=0)])
         return _actions(agent, visited, units, padded, share)[: len(obs)]
 
-    if planning.horizon == 1:
-        actions = policy(starts)
-        return Transitions(starts, actions, *_outcome(model.step(starts, actions)))
     rolled = model.rollout(starts, policy, planning.horizon)
     rows = visited.rng.permutation(len(rolled))[:n]
     if len(rows) < n:

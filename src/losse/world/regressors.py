@@ -10,6 +10,7 @@ from sklearn.base import clone
 from losse.encoders import AdaptiveEncoder, LosseEncoder
 from losse.ftl import FTLRegressor
 from losse.ftl.construction import check_parameters
+from losse.ftl.learning import predict
 from losse.world.spaces import Array
 
 Rows = npt.NDArray[np.int64] | slice
@@ -86,7 +87,8 @@ class Regressors:
         for k, rows in self._parts(actions):
             model = self.models[k]
             if model is not None:
-                targets[rows] = model.predict(X[rows])
+                # `WorldModel` has checked the rows and keeps other threads out: not once more.
+                targets[rows] = predict(model, X[rows])[:, : self.n_targets]
         return targets
 
     def predict_std(self, X: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
