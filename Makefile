@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.world ## watch world models learn and forget; writes the figure to results/demo
+demo: $(VENV)/.rl ## watch an agent learn with a world model, two minutes; figures in results/demo
 	$(BIN)/losse demo
 
 test: lint ## ruff, mypy and pytest
@@ -37,8 +37,8 @@ $(BIN)/python:
 # The development set contains what the demo needs, so its stamp stands for both.
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --editable '.[dev]' --constraint constraints.txt
-	@touch $(VENV)/.world $@
+	@touch $(VENV)/.rl $@
 
-$(VENV)/.world: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --editable '.[world]' --constraint constraints.txt
+$(VENV)/.rl: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --editable '.[rl]' --constraint constraints.txt
 	@touch $@

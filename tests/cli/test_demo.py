@@ -1,78 +1,191 @@
-"""The demo: one stream of `forgetting`, two models, live or in plain lines."""
+"""The demo: two agents, two world models of what the first has seen; live or in plain lines."""
 
+import contextlib
 import io
+import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tyro")
-pytest.importorskip("gymnasium")
-pytest.importorskip("jax")
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("sbx")
 
 from rich.console import Console
 
-from losse.cli import main
-from losse.cli.demo import METHODS, Settings
-from losse.cli.demo_view import LiveView, draw_map
-from losse.paper import forgetting
-from losse.paper.experiment import Run
-from losse.paper.forgetting_places import CELLS, follow
+from losse.cli import demo_agents, main
+from losse.cli.demo import WORLD_MODELS, Settings
+from losse.cli.demo_view_agent import AgentView
+from losse.cli.demo_view_maps import MapsView, draw_map
+from losse.dyna.training import Training
+from losse.dyna.watch import Progress
+from losse.envs.gridworld_dynamics import N_ACTIONS, move
+from losse.paper.forgetting_places import CELLS, Frame, Places
 from losse.records import read_records
+
+STEPS, SEED = 126, 3  # not a multiple of 4, after which a DQN learns
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_evaluations():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo_agents, "EVALUATIONS", 2)
+        yield
 
 
 @pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """The folder of a short demo, and what it has said."""
+    out, said = tmp_path_factory.mktemp("demo"), io.StringIO()
+    with contextlib.redirect_stdout(said):
+        main(["demo", "--steps", str(STEPS), "--seed", str(SEED), "--out", str(out)])
+    return out, said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def with_losse():
+    """The first agent of that demo once more."""
+    return next(demo_agents.train_agents(STEPS, SEED, Console(file=io.StringIO())))
+
+
+@pytest.fixture
 def frame():
-    run = Run("forgetting", "losse", "x", 0, {"steps": 100, "epsilon": (0.5, 0.0)})
-    stream = forgetting.stream_of(run)
-    return next(follow(stream, forgetting.model_of(run), update_every=25, frame_every=100))
+    """A moment after visits to the lower left, with one wrong prediction there."""
+    places = Places()
+    seen = (places.positions < 0.3).all(axis=1)
+    errors = np.zeros(len(seen))
+    errors[0] = 1.0
+    return Frame(100, errors, seen, seen & (places.actions == 1), places.possible, [], [])
 
 
-def test_the_demo_writes_records_and_figures(tmp_path, capsys):
-    main(["demo", "--steps", "300", "--seed", "3", "--out", str(tmp_path)])
-    records = {record.method: record for record in read_records(tmp_path)}
-    assert list(records) == sorted(METHODS)
-    for record in records.values():
-        assert (record.experiment, record.seed) == ("forgetting", 3)
-        assert [step for step, _ in record.curve] == [150, 300]
-        assert len(record.details["maps"]) == 2
-    for name in ("maps.png", "maps.svg", "shares.png", "animation.gif"):
-        assert (tmp_path / name).stat().st_size > 1000
-    out = capsys.readouterr().out
-    assert "step 300: online: " in out
-    assert "| losse | " in out
+def test_the_demo_writes_records_and_figures(shown):
+    out, said = shown
+    agents = {record.method: record for record in read_records(out / "agents")}
+    assert set(agents) == set(demo_agents.METHODS)
+    for record in agents.values():
+        assert (record.setting, record.seed) == ("losse/Gridworld-v0", SEED)
+        assert [step for step, _ in record.curve] == [63, 126]
+        assert f"| {record.method} | {record.curve[-1][1]:.1f} | " in said
+    matched = [record.details["gradient_steps"] for record in agents.values()]
+    assert matched[0] == matched[1] > 0
+    models = {record.method: record for record in read_records(out / "models")}
+    assert set(models) == set(WORLD_MODELS)
+    for record in models.values():
+        assert [step for step, _ in record.curve] == [126]
+        assert f"| {record.method} | {record.score:.1%} | " in said
+    for name in ("learning_curve.png", "learning_curve.svg", "forgetting.png", "forgetting.svg"):
+        assert (out / name).stat().st_size > 1000
+        assert str(out / name) in said
 
 
-def test_without_a_terminal_there_are_ten_lines_at_most(frame):
-    console = Console(file=io.StringIO(), force_terminal=False)
-    with LiveView(console, ["losse"], steps=1000) as view:
-        for step in range(10, 1001, 10):
-            view.show([frame._replace(step=step)])
-    lines = console.file.getvalue().splitlines()
-    assert len(lines) == 10
-    assert lines[-1].startswith("step 1000: losse: ")
+def test_the_seed_decides_what_an_agent_learns(shown, with_losse):
+    (record,) = [r for r in read_records(shown[0] / "agents") if r.method == "losse"]
+    assert record.curve == list(with_losse.result.curve)
+    assert [tuple(pair) for pair in record.details["model_error"]] == list(with_losse.result.errors)
 
 
-def test_on_a_terminal_the_maps_are_shown_side_by_side(frame):
-    console = Console(file=io.StringIO(), force_terminal=True, width=120, height=40)
-    with LiveView(console, ["online", "losse"], steps=100) as view:
-        view.show([frame, frame])
+def test_the_world_models_learn_what_the_agent_did(with_losse):
+    stream = with_losse.stream
+    assert len(stream.actions) == STEPS
+    expected = move(stream.obs, stream.actions)
+    moved = np.abs(stream.next_obs - expected).max(axis=1)
+    assert np.quantile(moved, 0.9) < 0.05  # noise, and now and then a move past an edge
+    assert moved.max() < 0.1
+    goes_on = ~stream.terminated[:-1]
+    np.testing.assert_array_equal(stream.obs[1:][goes_on], stream.next_obs[:-1][goes_on])
+
+
+def test_ctrl_c_ends_the_demo_in_a_line(monkeypatch, tmp_path, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo_agents, "train", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--out", str(tmp_path)])
+    assert stop.value.code == 130
+    assert capsys.readouterr().out.endswith("Interrupted.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def training_and_progress():
+    training = Training(env="losse/Gridworld-v0", steps=1000, eval_every=100)
+    progress = Progress(
+        steps=300,
+        curve=((100, -200.0), (200, -119.0), (300, -38.0)),
+        errors=((200, 0.5), (300, 0.25)),
+        first_end=150,
+        seconds=10.0,
+        update_seconds=1.5,
+    )
+    return training, progress
+
+
+def test_on_a_terminal_an_agent_has_a_bar_for_each_evaluation():
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=80)
+    training, progress = training_and_progress()
+    with AgentView(console, training) as view:
+        view.show(progress)
     shown = console.file.getvalue()
-    assert "step 100 of 100" in shown
-    assert "online: " in shown
-    assert "losse: " in shown
+    assert "▁▅█·······" in shown
+    assert "█▅" in shown
+    assert "step 300 of 1000, 10 s, 15% of it the model's" in shown
+    assert "goal first reached at step 150" in shown
+
+
+def test_without_a_terminal_an_agent_has_ten_lines_at_most():
+    console = Console(file=io.StringIO(), force_terminal=False)
+    training, progress = training_and_progress()
+    with AgentView(console, training) as view:
+        for steps in range(10, 1001, 10):
+            view.show(Progress(steps, progress.curve, first_end=None))
+    title, *lines = console.file.getvalue().splitlines()
+    assert title == "DQN with Losse:"
+    assert len(lines) == 10
+    assert lines[-1] == "step 1000: return -38.0, goal not yet reached"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_on_a_terminal_the_maps_are_shown_side_by_side(frame, width):
+    console = Console(
+        file=io.StringIO(), force_terminal=True, color_system=None, width=width, height=24
+    )
+    with MapsView(console, ["online", "losse"], steps=15_000) as view:
+        view.show([frame._replace(step=15_000), frame])
+    head, titles, _, *maps = re.sub(r"\x1b\[[\d?;]*[A-Za-z]", "", console.file.getvalue()).split(
+        "\n"
+    )
+    assert head.startswith("step 15000 of 15000")
+    assert titles.startswith("online: ")
+    assert "losse: " in titles
+    assert {len(line) for line in maps[: CELLS - 1]} == {len(titles)}
+    assert len(titles) <= width
+    assert maps[CELLS - 1].startswith("●")
+
+
+def test_without_a_terminal_there_is_a_line_for_all_models(frame):
+    console = Console(file=io.StringIO(), force_terminal=False)
+    with MapsView(console, ["online", "losse"], steps=100) as view:
+        view.show([frame, frame])
+    assert console.file.getvalue().startswith("step 100: online: 0.7% wrong where it was, ")
 
 
 def test_the_map_has_the_barrier_the_visits_and_the_errors(frame):
     lines = draw_map(frame).plain.splitlines()
     assert len(lines) == CELLS
     assert {len(line) for line in lines} == {2 * CELLS}
+    assert lines[-1].startswith("●")
+    assert draw_map(frame).plain.count("●") == 1
     everything = frame._replace(errors=1.0 * frame.seen)
-    cells = frame.seen.reshape(-1, 4).any(axis=1).sum()
-    assert draw_map(everything).plain.count("●") == cells
-    nothing = frame._replace(errors=1.0 * ~frame.seen)
-    assert draw_map(nothing).plain.count("●") == 0
+    assert draw_map(everything).plain.count("●") == frame.seen.sum() / N_ACTIONS
+    elsewhere = frame._replace(errors=1.0 * ~frame.seen)
+    assert draw_map(elsewhere).plain.count("●") == 0
 
 
 @pytest.mark.parametrize(("option", "value"), [("steps", 0), ("seed", -1)])
-def test_nonsense_is_refused(option, value):
+def test_nonsense_is_refused(option, value, capsys):
     with pytest.raises(ValueError, match=f"{option} must be"):
         Settings(**{option: value})
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", f"--{option}", str(value)])
+    assert stop.value.code == 2
+    assert f"{option} must be" in capsys.readouterr().err

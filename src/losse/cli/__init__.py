@@ -16,7 +16,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Command("watch world models learn, and draw who forgets", extra="world"),
+    "demo": Command("watch an agent learn with a world model, and who forgets", extra="rl"),
     "train": Command("train an agent with a world model on any environment", extra="rl"),
     "reproduce": Command("rebuild a table or figure of the paper", extra="cli"),
     "plot": Command("draw a table and figure again from its records", extra="cli"),

@@ -1,9 +1,9 @@
-"""`losse demo`: watch two world models learn the Gridworld, and see which one forgets.
+"""`losse demo`: watch an agent learn with a world model, and see which model forgets.
 
-A Q-learner looks for the goal. Its visits are wide at first and end on the shortest path. Losse and
-a neural network with a memory of the last 256 transitions learn the same transitions, 25 at a time.
-The demo shows live where each is wrong, then draws figure 1 from what it has seen. It is one stream
-of `losse reproduce forgetting`.
+A DQN with Losse looks for the way through the Gridworld, then one without a model that takes as
+many gradient steps. The steps of the first are then learned once more by two world models side by
+side, 25 at a time: by Losse, and by a neural network with a memory of the last 256 transitions. The
+demo shows live where each is wrong, and draws figure 1 for this agent.
 """
 
 from __future__ import annotations
@@ -11,22 +11,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import tyro
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from losse.cli.demo_view import LiveView
-from losse.paper import forgetting
+from losse.cli import fail
+from losse.cli.demo_summary import summarise
+from losse.cli.demo_view_maps import MapsView
+from losse.cli.train import INTERRUPTED, record_of
+from losse.cli.train_figure import draw as draw_learning_curve
+from losse.paper import control, forgetting
 from losse.paper.experiment import Run
+from losse.paper.forgetting_figures import draw_maps, draw_shares
 from losse.paper.forgetting_places import Frame, follow
 from losse.paper.look import LOOK
 from losse.paper.report import save_figure
 from losse.records import Record, write_record
 
-METHODS: dict[str, dict[str, Any]] = {
+if TYPE_CHECKING:
+    from losse.paper.tabular import Transitions
+
+WORLD_MODELS: dict[str, dict[str, Any]] = {
     "online": {"learning_rate": 3e-5},  # the choice of `losse reproduce forgetting`
     "losse": {"regressor": "paper"},
 }
@@ -34,12 +42,12 @@ METHODS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Train world models while an agent explores the Gridworld, and draw who forgets."""
+    """Train a DQN with a world model in the Gridworld, and draw what it learns and who forgets."""
 
-    steps: int = forgetting.PRESETS["paper"].steps
-    """Steps of the agent."""
+    steps: int = control.TASKS[forgetting.ENVIRONMENT].steps
+    """Steps of each agent."""
     seed: int = 0
-    """Seed of the agent, the environment and the models."""
+    """Seed of the agents, the environment and the models."""
     out: Path = Path("results/demo")
     """Folder for the records and the figures."""
 
@@ -52,43 +60,64 @@ class Settings:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the demo with the given command line."""
-    run(tyro.cli(Settings, prog="losse demo", args=list(arguments)))
-
-
-def run(settings: Settings) -> list[Record]:
-    """Learn, showing how it goes; write the records and, from them, the figures."""
     console = Console()
-    common = forgetting.options_of(forgetting.Settings(preset="paper", steps=settings.steps))
-    runs = [
-        Run(forgetting.NAME, method, forgetting.ENVIRONMENT, settings.seed, common | options)
-        for method, options in METHODS.items()
-    ]
+    try:
+        run(tyro.cli(Settings, prog="losse demo", args=list(arguments)), console)
+    except (ValueError, FloatingPointError) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        console.print("Interrupted.")
+        raise SystemExit(INTERRUPTED) from None
+
+
+def run(settings: Settings, console: Console) -> list[Record]:
+    """Learn, showing how it goes; write the records and, from them, the figures."""
+    from losse.cli.demo_agents import train_agents  # takes seconds, which --help need not wait for
+
     with threadpool_limits(1):  # matrices this small only lose by more threads
-        frames = learn(runs, console)
-    records = [
+        console.print("An agent looks for the way through the Gridworld.")
+        both = list(train_agents(settings.steps, settings.seed, console))
+        console.print("Which world model forgets what the first agent has seen?")
+        runs = forgetting_runs(settings)
+        frames = learn(runs, both[0].stream, console)
+    agents = [record_of(one.training, one.result) for one in both]
+    models = [
         forgetting.record_of(run, own, with_maps=True)
         for run, own in zip(runs, frames, strict=True)
     ]
-    for record in records:
-        write_record(record, settings.out)
-    console.print("Drawing the figures.")
-    files = []
+    for folder, records in (("agents", agents), ("models", models)):
+        for record in records:
+            write_record(record, settings.out / folder)
+    files = draw_learning_curve(agents, settings.out)
     with mpl.rc_context(LOOK):
-        for stem, figure in forgetting.draw(records).items():
-            files += save_figure(figure, settings.out / stem)
-    console.print(forgetting.table(records).markdown(), markup=False)
+        files += save_figure(draw_maps(models), settings.out / "forgetting")
+        files += save_figure(draw_shares(models), settings.out / "forgetting_shares")
+    summarise(console, agents, models)
+    console.print(f"Records: {settings.out}/agents, {settings.out}/models", soft_wrap=True)
     console.print(f"Figures: {', '.join(map(str, files))}", soft_wrap=True)
-    return records
+    return agents + models
 
 
-def learn(runs: Sequence[Run], console: Console) -> list[list[Frame]]:
+def forgetting_runs(settings: Settings) -> list[Run]:
+    """The world models that learn the agent's steps."""
+    common = {
+        "steps": settings.steps,
+        "stream": "DQN with losse",
+        "update_every": forgetting.UPDATE_EVERY,
+        "frame_every": forgetting.PRESETS["paper"].frame_every,
+    }
+    return [
+        Run("demo", method, forgetting.ENVIRONMENT, settings.seed, common | options)
+        for method, options in WORLD_MODELS.items()
+    ]
+
+
+def learn(runs: Sequence[Run], stream: Transitions, console: Console) -> list[list[Frame]]:
     """Let the models of all runs learn one stream side by side; return the frames of each."""
-    console.print("A Q-learner explores the Gridworld.")
-    stream = forgetting.stream_of(runs[0])
     timing = {name: runs[0].options[name] for name in ("update_every", "frame_every")}
     models = [follow(stream, forgetting.model_of(run), **timing) for run in runs]
     frames: list[list[Frame]] = [[] for _ in runs]
-    with LiveView(console, [run.method for run in runs], len(stream.actions)) as view:
+    with MapsView(console, [run.method for run in runs], len(stream.actions)) as view:
         for moment in zip(*models, strict=True):
             view.show(moment)
             for own, frame in zip(frames, moment, strict=True):

@@ -1,0 +1,84 @@
+"""What the demo trains: a DQN with Losse and one without a model, in the Gridworld."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from rich.console import Console
+from stable_baselines3.common.callbacks import BaseCallback
+
+from losse.cli.demo_view_agent import AgentView
+from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.training import Training, train
+from losse.dyna.watch import Progress
+from losse.envs import Gridworld
+from losse.paper import control
+from losse.paper.discrete_control import NAME, USUAL_RATE
+from losse.paper.experiment import Run
+from losse.paper.tabular import Transitions
+
+ENVIRONMENT = "losse/Gridworld-v0"
+METHODS = ("losse", "model-free-matched")
+EVALUATIONS = 40
+"""Twice as many as in the experiment: there is something to see every second."""
+
+
+class Trained(NamedTuple):
+    """An agent's training, what came of it, and every step that it took."""
+
+    training: Training
+    result: Progress
+    stream: Transitions
+
+
+def train_agents(steps: int, seed: int, console: Console) -> Iterator[Trained]:
+    """Train one agent after the other, with the settings of `losse reproduce discrete-control`."""
+    for method in METHODS:
+        options = control.options_of(method, ENVIRONMENT, steps, USUAL_RATE)
+        run = Run(NAME, method, ENVIRONMENT, seed, options)
+        training = control.training_of(run, ENVIRONMENT)
+        training = replace(training, eval_every=max(1, steps // EVALUATIONS))
+        memory = Memory()
+        with AgentView(console, training) as view, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            result = train(training, report=view.show, callbacks=[memory])
+        yield Trained(training, result, memory.stream())
+
+
+class Memory(BaseCallback):
+    """Knows what the agent has done, when it has done it all."""
+
+    def _on_step(self) -> bool:
+        return True
+
+    def stream(self) -> Transitions:
+        """All that the replay buffer holds, the oldest first, with positions from 0 to 1."""
+        buffer = getattr(self.model, "replay_buffer", None)
+        assert isinstance(buffer, DynaReplayBuffer)
+        rows = np.roll(np.arange(buffer.size()), -buffer.pos)
+        obs, actions, rewards, next_obs, terminated = buffer.transitions(rows)
+        return Transitions(
+            positions(obs),
+            actions,
+            rewards.astype(np.float64),
+            positions(next_obs),
+            terminated,
+        )
+
+
+def positions(rescaled: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Observations from -1 to 1, as the agent has them, in the environment's own units.
+
+    >>> positions(np.array([[-1.0, 0.5]]))
+    array([[0.  , 0.75]], dtype=float32)
+    """
+    space = Gridworld().observation_space
+    assert isinstance(space, spaces.Box)
+    share = (np.clip(rescaled, -1, 1) + 1) / 2
+    return (space.low + share * (space.high - space.low)).astype(np.float32)
