@@ -1,6 +1,7 @@
 """What `make_dyna` sets, and what it refuses."""
 
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import gymnasium
 import numpy as np
@@ -14,7 +15,8 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from losse.dyna import make_dyna
-from losse.world import LosseWorldModel
+from losse.dyna.models import model_for
+from losse.world import LosseWorldModel, PerfectModel
 from tests.dyna.agents import Line, small
 
 
@@ -77,6 +79,14 @@ def test_same_seed_same_agent():
     assert torch.equal(one(torch.tensor(places)), two(torch.tensor(places)))
 
 
+def test_an_oracle_looks_into_the_environment():
+    agent = make_dyna(DQN, "MountainCar-v0", "oracle", buffer_size=100)
+    assert isinstance(agent.replay_buffer.world_model, PerfectModel)
+    agent.env = Mock(unwrapped=Mock(envs=None))  # as with SubprocVecEnv
+    with pytest.raises(ValueError, match="use a DummyVecEnv, or a PerfectModel"):
+        model_for(agent, "oracle")
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -86,6 +96,8 @@ def test_same_seed_same_agent():
         ({"replay_buffer_class": ReplayBuffer}, ValueError, "replay_buffer_class"),
         ({"planning_steps": 1.5}, TypeError, "planning_steps"),
         ({"world_model": "model-free", "model_options": {"seed": 1}}, ValueError, "model_options"),
+        ({"world_model": "oracle", "model_options": {"seed": 1}}, ValueError, "model_options"),
+        ({"world_model": "oracle"}, ValueError, "'Line' are not known"),
         ({"target_update_gradient_steps": 0}, ValueError, "target_update_gradient_steps"),
     ],
 )

@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import DQN, SAC
-from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaCallback, DynaReplayBuffer, load_run, save_run
@@ -136,10 +135,11 @@ def test_own_agents_are_bound_by_the_callback(tmp_path):
 
 
 def test_the_log_has_model_error_data_mix_and_time(tmp_path):
-    agent = small()
-    agent.set_logger(configure(str(tmp_path), ["csv"]))
-    agent.learn(100, log_interval=1)
-    head = (tmp_path / "progress.csv").read_text().splitlines()[0].split(",")
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    agent = small(tensorboard_log=str(tmp_path))
+    agent.learn(100, log_interval=1, tb_log_name="run")
+    log = events.EventAccumulator(str(tmp_path / "run_1")).Reload()
+    logged = log.Tags()["scalars"]
     for name in (
         "model/state_error",
         "model/change_error",
@@ -149,7 +149,8 @@ def test_the_log_has_model_error_data_mix_and_time(tmp_path):
         "dyna/update_seconds",
         "dyna/imagination_seconds",
     ):
-        assert name in head
+        assert name in logged
+    assert 0 < log.Scalars("dyna/imagined_share")[-1].value < 1
 
 
 KILLED = """

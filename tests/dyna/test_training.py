@@ -85,6 +85,50 @@ def test_observations_can_be_rescaled():
         environments(training(env="CartPole-v1", rescale_obs=True))
 
 
+def test_only_training_episodes_start_anywhere():
+    options = {"env": "MountainCar-v0", "rescale_obs": True, "n_envs": 20, "eval_episodes": 20}
+    env, held_out = environments(training(exploring_starts=True, **options))
+    usual, same = environments(training(**options))
+    for one in (env, held_out, usual, same):
+        one.seed(0)
+    starts, evaluated, ordinary = env.reset(), held_out.reset(), usual.reset()
+    assert starts.std(axis=0).min() > 0.3  # positions and velocities, in [-1, 1]
+    assert abs(starts).max() <= 1
+    assert ordinary.std(axis=0)[1] == 0  # at rest
+    assert evaluated.tolist() == same.reset().tolist()
+    env.seed(0)
+    assert env.reset().tolist() == starts.tolist()
+
+
+def test_only_training_episodes_are_cut_off():
+    env, held_out = environments(training(env="MountainCar-v0", train_limit=7))
+    for one, limit in ((env, 7), (held_out, 200)):
+        one.reset()
+        lengths = [k for k in range(1, 15) if one.step([1] * one.num_envs)[2].any()]
+        assert lengths == list(range(limit, 15, limit))
+
+
+def test_exploring_starts_need_a_known_environment():
+    with pytest.raises(ValueError, match="'CartPole-v1' are not known"):
+        train(training(exploring_starts=True))
+
+
+def test_an_oracle_is_right_from_the_start_and_comes_back(tmp_path):
+    options = {"model": "oracle", "env": "MountainCar-v0", "rescale_obs": True, "steps": 150}
+    result = train(training(**options), folder=tmp_path)
+    assert [step for step, _ in result.errors] == [100, 150]
+    assert max(error for _, error in result.errors) < 1e-5
+    assert result.imagination_seconds > 0
+    longer = train(training(**options | {"steps": 200}), folder=tmp_path, resume=True)
+    assert longer.errors[:2] == result.errors
+    assert max(error for _, error in longer.errors) < 1e-5
+
+
+def test_an_oracle_needs_a_known_environment():
+    with pytest.raises(ValueError, match="'CartPole-v1' are not known"):
+        train(training(model="oracle"))
+
+
 def test_options_are_plain():
     from losse.records import plain
 
@@ -96,6 +140,8 @@ def test_bad_arguments():
         training(model="magic")
     with pytest.raises(ValueError, match="steps"):
         training(steps=0)
+    with pytest.raises(ValueError, match="train_limit"):
+        training(train_limit=0)
     with pytest.raises(ValueError, match="choose from: sac"):
         train(training(env="Pendulum-v1"))
     with pytest.raises(ValueError, match="choose from: dqn"):

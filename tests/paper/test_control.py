@@ -1,5 +1,8 @@
 """Discrete control and replay efficiency: which runs there are, and what becomes of a run."""
 
+from pathlib import Path
+from unittest.mock import Mock
+
 import pytest
 
 pytest.importorskip("stable_baselines3")
@@ -7,8 +10,9 @@ pytest.importorskip("sbx")
 pytest.importorskip("rliable")
 
 from losse.paper import control, discrete_control, replay_efficiency
-from losse.paper.experiment import SWEEP_SEED
-from losse.records import Record
+from losse.paper.experiment import SWEEP_SEED, folder_of
+from losse.paper.reproduce import reproduce
+from losse.records import Record, read_records
 
 GRIDWORLD = "losse/Gridworld-v0"
 
@@ -76,6 +80,66 @@ def test_without_a_choice_there_is_no_sweep():
     settings = discrete_control.Settings(rates=(3e-4,), methods=("online",), seeds=1)
     assert discrete_control.sweep(settings) == []
     assert {run.options["learning_rate"] for run in discrete_control.final(settings, [])} == {3e-4}
+
+
+def test_ordinary_options_say_nothing_of_controls():
+    # Records that exist are compared with these: another key would make them useless.
+    assert control.options_of("losse", GRIDWORLD, None, 1e-3) == {
+        "steps": 15_000,
+        "learning_rate": 1e-3,
+        "planning_steps": 16,
+        "update_every": 25,
+        "search_control": "uniform",
+        "horizon": 1,
+        "greedy_share": 0.5,
+        "target_update_gradient_steps": 100,
+        "rescale_obs": True,
+        "eval_episodes": 5,
+        "agent": control.AGENT,
+        "model": {"regressor": "paper"},
+    }
+
+
+def test_controls_run_only_if_they_are_asked_for():
+    runs = discrete_control.final(discrete_control.Settings(seeds=1), [])
+    assert {run.method for run in runs} == set(discrete_control.METHODS)
+    asked = discrete_control.Settings(seeds=1, methods=("oracle",))
+    assert {run.method for run in discrete_control.final(asked, [])} == {"oracle"}
+    with pytest.raises(ValueError, match=r"choose from: losse, .*, oracle"):
+        discrete_control.final(discrete_control.Settings(methods=("magic",)), [])
+
+
+def test_exploring_starts_are_kept_apart():
+    settings = discrete_control.Settings(preset="paper", exploring_starts=True)
+    runs = discrete_control.sweep(settings)
+    assert all(run.options["exploring_starts"] is True for run in runs)
+    assert all(run.options["train_limit"] == 100 for run in runs)
+    usual = discrete_control.Settings(preset="paper")
+    assert folder_of(usual, "discrete-control") == Path("results/discrete-control")
+    assert folder_of(settings, "discrete-control") == Path(
+        "results/discrete-control/exploring-starts"
+    )
+
+
+def test_an_oracle_with_exploring_starts_from_run_to_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(control, "EVALUATIONS", 2)
+    settings = discrete_control.Settings(
+        methods=("oracle",),
+        envs=("MountainCar-v0",),
+        seeds=1,
+        steps=160,
+        workers=0,
+        out=tmp_path,
+        exploring_starts=True,
+    )
+    assert reproduce("discrete-control", settings, Mock()) == []
+    (made,) = read_records(tmp_path)
+    assert made.method == "oracle"
+    assert made.settings["exploring_starts"] is True
+    assert max(error for _, error in made.details["model_error"]) < 1e-5
+    assert [row[0] for row in discrete_control.table([made]).rows] == ["oracle"]
+    (axes,) = discrete_control.draw([made])["curves"].axes
+    assert [line.get_label() for line in axes.lines] == ["perfect model"]
 
 
 def test_unknown_tasks_are_refused():

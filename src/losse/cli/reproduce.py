@@ -23,7 +23,12 @@ def main(arguments: Sequence[str]) -> None:
     """Run the experiment named by the first argument with the options that follow."""
     name, options = experiment_name("reproduce", arguments)
     experiment = load(name)
-    settings = tyro.cli(experiment.Settings, prog=f"losse reproduce {name}", args=options)
+    settings = tyro.cli(
+        experiment.Settings,
+        prog=f"losse reproduce {name}",
+        args=options,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
     settings = replace(settings, out=folder_of(settings, name))
     console = Console()
     with RunDisplay(console, name) as display:

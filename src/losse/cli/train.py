@@ -25,7 +25,14 @@ INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
 
 Agent = Literal["dqn", "qrdqn", "sac", "td3", "ddpg", "tqc", "crossq"]
 Model = Literal[
-    "losse", "full-replay", "online", "si", "coreset", "model-free", "model-free-matched"
+    "losse",
+    "full-replay",
+    "online",
+    "si",
+    "coreset",
+    "model-free",
+    "model-free-matched",
+    "oracle",
 ]
 SearchControl = Literal["uniform", "on-policy", "prioritised", "hill-climbing"]
 
@@ -41,7 +48,8 @@ class Settings:
     backend: Literal["auto", "sbx", "sb3"] = "auto"
     """Library of the agent; by default SBX (JAX) where it has the agent, else SB3 (PyTorch)."""
     model: Model = "losse"
-    """World model, or none: with one gradient step per training call, or with as many (matched)."""
+    """World model, or none: with one gradient step per training call, or with as many (matched).
+    With oracle the model is the truth, for the environments of discrete control."""
     steps: int = 15_000
     """Environment steps."""
     seed: int = 0
@@ -66,6 +74,10 @@ class Settings:
     """For dqn and qrdqn: gradient steps between updates of the target network."""
     rescale_obs: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Map observations to [-1, 1] by their bounds: agents learn small numbers much faster so."""
+    exploring_starts: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Start episodes of training anywhere, in the environments of discrete control."""
+    train_limit: int | None = None
+    """Steps of an episode of training; by default as the environment has it."""
     envs: int = 1
     """Environments that run side by side."""
     eval_every: int = 500
@@ -105,6 +117,8 @@ class Settings:
             real_share=_share(self.real_share),
             target_update_gradient_steps=self.target_update_gradient_steps,
             rescale_obs=self.rescale_obs,
+            exploring_starts=self.exploring_starts,
+            train_limit=self.train_limit,
             eval_every=self.eval_every,
             eval_episodes=self.eval_episodes,
             agent_options=options,

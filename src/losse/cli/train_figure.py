@@ -21,6 +21,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "coreset": {"color": ORANGE, "linestyle": "-."},
     "model-free": {"color": BLACK, "linestyle": ":"},
     "model-free-matched": {"color": SKY, "linestyle": ":"},
+    "oracle": {"color": BLACK, "linewidth": 0.9},
 }
 
 

@@ -51,7 +51,8 @@ def make_dyna(
         ``"losse"``, one of the neural baselines ``"full-replay"``, ``"online"``, ``"si"``,
         ``"coreset"``, or a `WorldModel`. ``"model-free"`` is the agent alone, with one gradient
         step per training call. ``"model-free-matched"`` takes as many as with planning, all on
-        real transitions: what a model has to beat.
+        real transitions: what a model has to beat. ``"oracle"`` is the truth about ``env``
+        instead of a model, for those in `losse.envs.known.KNOWN`.
     planning_steps
         Gradient steps per training call beyond the first.
     update_every

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from losse.world import WorldModel, make_world_model
+import gymnasium
+
+from losse.world import PerfectModel, WorldModel, make_world_model
 
 MODEL_FREE = ("model-free", "model-free-matched")
 """No model; with as many gradient steps as without one usual, or as many as with planning."""
-METHODS = ("losse", "full-replay", "online", "si", "coreset", *MODEL_FREE)
+ORACLE = "oracle"
+"""The truth instead of a model."""
+METHODS = ("losse", "full-replay", "online", "si", "coreset", *MODEL_FREE, ORACLE)
 
 
 def check_model(world_model: Any, options: Mapping[str, Any] | None) -> None:
@@ -22,7 +26,8 @@ def check_model(world_model: Any, options: Mapping[str, Any] | None) -> None:
             )
     elif not isinstance(world_model, WorldModel):
         raise TypeError(f"world_model={world_model!r} is neither a WorldModel nor a name.")
-    if options and (isinstance(world_model, WorldModel) or world_model in MODEL_FREE):
+    named = isinstance(world_model, str) and world_model not in (*MODEL_FREE, ORACLE)
+    if options and not named:
         raise ValueError(f"model_options={dict(options)} have no use with {world_model!r}.")
 
 
@@ -35,5 +40,18 @@ def model_for(
         return world_model
     if world_model in MODEL_FREE:
         return None
+    if world_model == ORACLE:
+        return PerfectModel(environment_of(agent), seed=agent.seed or 0)
     chosen = {"seed": agent.seed or 0} | dict(options or {})
     return make_world_model(world_model, agent.observation_space, agent.action_space, **chosen)
+
+
+def environment_of(agent: Any) -> gymnasium.Env[Any, Any]:
+    """The first of the environments that an agent learns in."""
+    several = agent.env.unwrapped
+    if not getattr(several, "envs", None):
+        raise ValueError(
+            f"the environments of a {type(several).__name__} cannot be looked into: use a "
+            f"DummyVecEnv, or a PerfectModel instead of {ORACLE!r}."
+        )
+    return several.envs[0]

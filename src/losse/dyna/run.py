@@ -23,15 +23,20 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 from losse.atomic import replacing
 from losse.dyna.agents import require_healthy
 from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.models import environment_of
 from losse.records import write_json
-from losse.world import LosseWorldModel, WorldModel
+from losse.world import LosseWorldModel, PerfectModel, WorldModel
 
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)
 
 LATEST = "latest"
 _PREFIX = "checkpoint-"
 _NOTES = "notes.json"
-_MODELS = {"LosseWorldModel": "world_model.losse", "NeuralWorldModel": "world_model.neural"}
+_MODELS = {
+    "LosseWorldModel": "world_model.losse",
+    "NeuralWorldModel": "world_model.neural",
+    "PerfectModel": "world_model.perfect",
+}
 
 
 def save_run(
@@ -112,7 +117,7 @@ def load_run(
     agent.load_replay_buffer(saved / "replay_buffer.pkl")
     buffer = agent.replay_buffer
     assert isinstance(buffer, DynaReplayBuffer)
-    buffer.bind(agent, world_model or _load_model(saved, functions))
+    buffer.bind(agent, world_model or _load_model(agent, saved, functions))
     if agent.seed is not None:
         # Loading has set the seed of the start: the same chances would come again.
         agent.set_random_seed(agent.seed + agent.num_timesteps)
@@ -148,10 +153,13 @@ def _environment(env: Any, saved: Path) -> Any:
 
 
 def _save_model(model: Any, path: Path) -> None:
-    model.save(path, progress=False)
+    if isinstance(model, PerfectModel):
+        model.save(path)
+    else:
+        model.save(path, progress=False)
 
 
-def _load_model(saved: Path, functions: dict[str, Any]) -> WorldModel | None:
+def _load_model(agent: Any, saved: Path, functions: dict[str, Any]) -> WorldModel | None:
     if (saved / _MODELS["LosseWorldModel"]).exists():
         path = saved / _MODELS["LosseWorldModel"]
         return LosseWorldModel.load(path, progress=False, **functions)
@@ -160,6 +168,8 @@ def _load_model(saved: Path, functions: dict[str, Any]) -> WorldModel | None:
 
         path = saved / _MODELS["NeuralWorldModel"]
         return NeuralWorldModel.load(path, progress=False, **functions)
+    if (saved / _MODELS["PerfectModel"]).exists():
+        return PerfectModel.load(saved / _MODELS["PerfectModel"], environment_of(agent))
     return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
@@ -20,6 +21,7 @@ from losse.dyna.make import make_dyna
 from losse.dyna.models import METHODS
 from losse.dyna.run import latest_checkpoint, load_run, read_notes
 from losse.dyna.watch import Progress, Report, Watch
+from losse.envs import ExploringStarts
 from losse.records import plain
 
 
@@ -28,8 +30,9 @@ class Training:
     """All that decides what comes out, apart from the machine; options are plain JSON values.
 
     Names are those of `make_dyna` where it has them. ``rescale_obs`` maps observations with bounds
-    to [-1, 1] for agent and model alike. ``eval_limit`` cuts the episodes of evaluations off
-    earlier than the environment does.
+    to [-1, 1] for agent and model alike. ``exploring_starts`` starts episodes anywhere, but not
+    those of evaluations. ``train_limit`` and ``eval_limit`` cut the episodes of training and of
+    evaluations off earlier than the environment does.
     """
 
     env: str
@@ -47,6 +50,8 @@ class Training:
     greedy_share: float = 0.5
     target_update_gradient_steps: int = 100
     rescale_obs: bool = False
+    exploring_starts: bool = False
+    train_limit: int | None = None
     eval_every: int = 500
     eval_episodes: int = 5
     eval_limit: int | None = None
@@ -58,6 +63,9 @@ class Training:
         for name in ("steps", "n_envs", "eval_every", "eval_episodes"):
             check_count(name, getattr(self, name))
         check_count("seed", self.seed, at_least=0)
+        for name in ("train_limit", "eval_limit"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
         if self.model not in METHODS:
             raise ValueError(f"no model {self.model!r}; choose from: {', '.join(METHODS)}")
 
@@ -69,6 +77,7 @@ def train(
     checkpoint_every: int = 10_000,
     resume: bool = False,
     report: Report | None = None,
+    callbacks: Sequence[BaseCallback] = (),
 ) -> Progress:
     """Train one agent with one seed.
 
@@ -84,6 +93,8 @@ def train(
         Go on from the checkpoint in ``folder``, if there is one.
     report
         Is called after every evaluation.
+    callbacks
+        Further ones of Stable-Baselines3, which see the agent itself.
 
     Examples
     --------
@@ -112,7 +123,7 @@ def train(
         )
         left = training.steps - agent.num_timesteps
         if left > 0:
-            agent.learn(left, callback=[watch, keep], reset_num_timesteps=False)
+            agent.learn(left, callback=[watch, keep, *callbacks], reset_num_timesteps=False)
         return watch.progress
     finally:
         env.close()
@@ -141,18 +152,24 @@ def make_agent(training: Training, kind: Any, env: VecEnv) -> Any:
 
 def environments(training: Training) -> tuple[VecEnv, VecEnv]:
     """Those to train in, and as many as there are episodes in an evaluation."""
-    if training.env.startswith("losse/"):
-        import losse.envs  # noqa: F401 - registers them
-
     options = dict(training.env_options)
-    wrap = rescaled if training.rescale_obs else None
+
+    def seen(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+        return rescaled(env) if training.rescale_obs else env
+
+    def learned_in(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+        return seen(ExploringStarts(env) if training.exploring_starts else env)
+
     env = make_vec_env(
-        training.env, training.n_envs, seed=training.seed, env_kwargs=options, wrapper_class=wrap
+        training.env,
+        training.n_envs,
+        seed=training.seed,
+        env_kwargs=options | {"max_episode_steps": training.train_limit},
+        wrapper_class=learned_in,
     )
 
     def make() -> gymnasium.Env[Any, Any]:
-        one = gymnasium.make(training.env, training.eval_limit, **options)
-        return wrap(one) if wrap else one
+        return seen(gymnasium.make(training.env, training.eval_limit, **options))
 
     return env, DummyVecEnv([make] * training.eval_episodes)
 

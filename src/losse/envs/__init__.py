@@ -15,9 +15,10 @@ except ModuleNotFoundError as error:
         "losse.envs needs gymnasium: pip install 'losse[world]'", name=error.name
     ) from error
 
+from losse.envs.exploring import ExploringStarts
 from losse.envs.gridworld import Gridworld
 
-__all__ = ["Gridworld"]
+__all__ = ["ExploringStarts", "Gridworld"]
 
 EPISODE_STEPS = 2000
 """The limit of an episode of the registered Gridworld; its docstring says why."""

@@ -19,12 +19,15 @@ What the paper leaves open, and our choice:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from losse.paper.experiment import Run
 from losse.records import Record
+
+if TYPE_CHECKING:
+    from losse.dyna.training import Training
 
 RL = ("gymnasium", "stable_baselines3", "sbx")
 """Packages that every run needs."""
@@ -60,16 +63,25 @@ AGENT: Mapping[str, Any] = {
     "exploration_fraction": 0.1,
     "exploration_final_eps": 0.05,
 }
+EXPLORING: Mapping[str, Any] = {"exploring_starts": True, "train_limit": 100}
+"""Cut off early: the 2000 steps of an episode in Gridworld would leave 8 starts in a run."""
 MODELS: Mapping[str, Mapping[str, Any]] = {"losse": {"regressor": "paper"}}
 
 
-def options_of(method: str, env: str, steps: int | None, learning_rate: float) -> dict[str, Any]:
+def options_of(
+    method: str,
+    env: str,
+    steps: int | None,
+    learning_rate: float,
+    *,
+    exploring_starts: bool = False,
+) -> dict[str, Any]:
     """Everything that decides a run, as plain values.
 
     >>> options_of("online", "Acrobot-v1", None, 1e-3)["steps"]
     10000
     """
-    return {
+    options = {
         "steps": steps or TASKS[env].steps,
         "learning_rate": learning_rate,
         "planning_steps": 16,
@@ -83,28 +95,37 @@ def options_of(method: str, env: str, steps: int | None, learning_rate: float) -
         "agent": dict(AGENT),
         "model": dict(MODELS.get(method, {})),
     }
+    # Only where it is so: records of ordinary runs are compared with their options.
+    return options | (dict(EXPLORING) if exploring_starts else {})
 
 
-def train_run(run: Run, env: str) -> Record:
-    """Train, evaluate along the way, and score by the mean normalised return."""
-    from losse.dyna.training import Training, train
+def training_of(run: Run, env: str) -> Training:
+    """What a run trains: a DQN of SBX with the run's options."""
+    from losse.dyna.training import Training
 
-    task, options = TASKS[env], dict(run.options)
+    options = dict(run.options)
     agent = options.pop("agent") | {"learning_rate": options.pop("learning_rate")}
     model = options.pop("model")
-    training = Training(
+    return Training(
         env=env,
         agent="dqn",
         backend="sbx",
         model=run.method,
         seed=run.seed,
         eval_every=max(1, options["steps"] // EVALUATIONS),
-        eval_limit=task.eval_limit,
+        eval_limit=TASKS[env].eval_limit,
         agent_options=agent,
         model_options=model,
         **options,
     )
-    result = train(training)
+
+
+def train_run(run: Run, env: str) -> Record:
+    """Train, evaluate along the way, and score by the mean normalised return."""
+    from losse.dyna.training import train
+
+    task = TASKS[env]
+    result = train(training_of(run, env))
     curve = [(steps, round(task.normalised(value), 4)) for steps, value in result.curve]
     details = {
         "first_goal": result.first_end,

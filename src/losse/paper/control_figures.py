@@ -22,6 +22,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "coreset": {"color": ORANGE, "label": "coreset", "linestyle": "-."},
     "model-free": {"color": BLACK, "label": "no model", "linestyle": ":"},
     "model-free-matched": {"color": SKY, "label": "no model, as many gradient steps"},
+    "oracle": {"color": BLACK, "label": "perfect model", "linewidth": 0.9},
 }
 SIZES = (VERMILION, ORANGE, GREEN, PURPLE, SKY)
 

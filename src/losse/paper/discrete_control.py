@@ -7,6 +7,10 @@ on imagined transitions follow each of these. World models are updated every 25 
 - `full-replay`, `online`, `si`, `coreset`: three layers of 32 units, four ways to remember.
 - `model-free`: the DQN alone, with one gradient step every 4 steps.
 - `model-free-matched`, which the paper lacks: the DQN alone with 17.
+- `oracle`, which is a control and runs only if it is asked for: the truth instead of a model.
+
+With `--exploring-starts` training episodes start anywhere and last at most 100 steps, so that there
+are many; those runs have a folder of their own.
 
 The DQN's learning rate is the best of the paper's for each method and task, by the mean score over
 seeds other than the final ones. `losse.paper.control` has the choices that the paper leaves open.
@@ -18,7 +22,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +44,8 @@ METHODS = (
     "model-free",
     "model-free-matched",
 )
-NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(METHODS, control.RL)
+CONTROLS = ("oracle",)
+NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys((*METHODS, *CONTROLS), control.RL)
 SEEDS_AT_ONCE: Mapping[str, int] = {}
 LEARNING_RATES = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 USUAL_RATE = 1e-3
@@ -72,12 +77,19 @@ class Settings(CommonSettings):
     """Learning rates to choose from; by default those of the preset."""
     sweep_seeds: int | None = None
     """Seeds for that choice; by default those of the preset."""
+    exploring_starts: bool = False
+    """Start training episodes anywhere, to tell lack of exploration from other faults."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for env in self.envs:
             if env not in control.TASKS:
                 raise ValueError(f"no task {env!r}; choose from: {', '.join(control.TASKS)}")
+
+    @property
+    def variant(self) -> str:
+        """Runs with exploring starts are another experiment."""
+        return "exploring-starts" if self.exploring_starts else ""
 
 
 def sweep(settings: Settings) -> list[Run]:
@@ -91,10 +103,10 @@ def sweep(settings: Settings) -> list[Run]:
             method,
             env,
             SWEEP_SEED + k,
-            control.options_of(method, env, settings.steps, rate),
+            _options(settings, method, env, rate),
             swept=("learning_rate",),
         )
-        for method in methods_of(settings, METHODS)
+        for method in methods_of(settings, METHODS, CONTROLS)
         for env in settings.envs
         for rate in rates
         for k in range(seeds)
@@ -107,12 +119,12 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
     # `best` takes the lowest score; here high ones are good.
     turned = [replace(record, score=-record.score) for record in swept]
     runs = []
-    for method in methods_of(settings, METHODS):
+    for method in methods_of(settings, METHODS, CONTROLS):
         for env in settings.envs:
             rate = rates[0]
             if len(rates) > 1:
                 rate = best(turned, method, env, ["learning_rate"])["learning_rate"]
-            options = control.options_of(method, env, settings.steps, rate)
+            options = _options(settings, method, env, rate)
             seeds = settings.seeds or PRESETS[settings.preset].seeds
             runs += [Run(NAME, method, env, seed, options) for seed in range(seeds)]
     return runs
@@ -127,7 +139,7 @@ def table(records: Sequence[Record]) -> Table:
     """Mean score by method and task, the interquartile mean over all tasks, and the time."""
     envs = [env for env in control.TASKS if any(record.setting == env for record in records)]
     rows: list[tuple[Cell, ...]] = []
-    for method in METHODS:
+    for method in (*METHODS, *CONTROLS):
         own = [record for record in records if record.method == method]
         if not own:
             continue
@@ -144,7 +156,7 @@ def draw(records: Sequence[Record]) -> dict[str, Figure]:
     """Figure 5, top."""
     from losse.paper.control_figures import draw_curves
 
-    return {"curves": draw_curves(records, METHODS)}
+    return {"curves": draw_curves(records, (*METHODS, *CONTROLS))}
 
 
 def interquartile(records: Sequence[Record], envs: Sequence[str]) -> str | None:
@@ -173,6 +185,12 @@ def interquartile(records: Sequence[Record], envs: Sequence[str]) -> str | None:
         )
     low, high = interval[""].reshape(-1)
     return f"{point[''][0]:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _options(settings: Settings, method: str, env: str, rate: float) -> dict[str, Any]:
+    return control.options_of(
+        method, env, settings.steps, rate, exploring_starts=settings.exploring_starts
+    )
 
 
 def _choice(settings: Settings) -> tuple[tuple[float, ...], int]:

@@ -51,6 +51,11 @@ class CommonSettings:
         if self.workers < 0:
             raise ValueError(f"workers must be 0 or more, got {self.workers}")
 
+    @property
+    def variant(self) -> str:
+        """A folder within the experiment's, for runs that must not mix with the others."""
+        return ""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -137,16 +142,19 @@ class Experiment(Protocol):
         """Draw the final records: figures by file name, without an ending."""
 
 
-def methods_of(settings: CommonSettings, known: Sequence[str]) -> tuple[str, ...]:
-    """The methods asked for, all known ones by default.
+def methods_of(
+    settings: CommonSettings, known: Sequence[str], controls: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The methods asked for, all known ones by default; controls only if they are asked for.
 
     >>> methods_of(CommonSettings(methods=("tile",)), ("losse", "fourier"))
     Traceback (most recent call last):
     ValueError: unknown method 'tile'; choose from: losse, fourier
     """
     for method in settings.methods or ():
-        if method not in known:
-            raise ValueError(f"unknown method {method!r}; choose from: {', '.join(known)}")
+        if method not in (*known, *controls):
+            choices = ", ".join((*known, *controls))
+            raise ValueError(f"unknown method {method!r}; choose from: {choices}")
     return tuple(known) if settings.methods is None else settings.methods
 
 
@@ -158,7 +166,8 @@ def folder_of(settings: CommonSettings, experiment: str) -> Path:
     """
     if settings.out is not None:
         return settings.out
-    return Path("results", *(["quick"] if settings.preset == "quick" else []), experiment)
+    quick = ["quick"] if settings.preset == "quick" else []
+    return Path("results", *quick, experiment, settings.variant)
 
 
 def best(

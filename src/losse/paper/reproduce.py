@@ -51,7 +51,9 @@ def reproduce(name: str, settings: CommonSettings, display: Display) -> list[Run
     run in the sweep has no final runs, since its choice would be another once that run is repaired.
     """
     experiment = load(name)
-    settings = dataclasses.replace(settings, methods=methods_of(settings, experiment.METHODS))
+    controls = getattr(experiment, "CONTROLS", ())  # few experiments have any
+    methods = methods_of(settings, experiment.METHODS, controls)
+    settings = dataclasses.replace(settings, methods=methods)
     require_packages(experiment, settings.methods or ())
     folder = folder_of(settings, name)
 

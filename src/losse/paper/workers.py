@@ -6,6 +6,7 @@ that dies (out of memory, say) costs its job only; another takes its place.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -128,6 +129,7 @@ def _serve(function: Callable[[T], Any], pipe: Connection) -> None:
         except EOFError:
             return
         result = _attempt(function, job)
+        gc.collect()  # agents refer to themselves: many large models would wait to be freed
         try:
             pipe.send(result)
         except BrokenPipeError:

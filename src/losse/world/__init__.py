@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from losse.world.losse import LosseWorldModel
     from losse.world.model import WorldModel
     from losse.world.neural import NeuralWorldModel
+    from losse.world.perfect import PerfectModel
     from losse.world.rollout import Rollout
 
 _HOMES = {
     "ImaginedEnv": "imagined",
     "LosseWorldModel": "losse",
     "NeuralWorldModel": "neural",
+    "PerfectModel": "perfect",
     "Rollout": "rollout",
     "WorldModel": "model",
     "evaluate": "evaluation",
@@ -26,6 +28,7 @@ __all__ = [
     "ImaginedEnv",
     "LosseWorldModel",
     "NeuralWorldModel",
+    "PerfectModel",
     "Rollout",
     "WorldModel",
     "evaluate",
