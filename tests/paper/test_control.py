@@ -10,6 +10,7 @@ pytest.importorskip("sbx")
 pytest.importorskip("rliable")
 
 from losse.paper import control, discrete_control, replay_efficiency
+from losse.paper.control_summary import interquartile
 from losse.paper.experiment import SWEEP_SEED, folder_of
 from losse.paper.reproduce import reproduce
 from losse.records import Record, read_records
@@ -173,7 +174,23 @@ def test_table_and_figure():
     assert [row[0] for row in shown.rows] == ["losse", "online"]
     assert shown.rows[0][1].mean == pytest.approx(1.1)
     assert shown.rows[0][4].startswith("1.1 (")
-    assert list(discrete_control.draw(records)) == ["curves"]
+    figures = discrete_control.draw(records)
+    assert list(figures) == ["curves", "interquartile"]
+    (axes,) = figures["interquartile"].axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Losse", "online"]
+    # Without the same seeds of every task there is no mean over tasks.
+    assert list(discrete_control.draw(records[1:3])) == ["curves", "interquartile"]
+    assert list(discrete_control.draw(records[:4])) == ["curves"]
+
+
+def test_the_interquartile_mean_leaves_out_the_best_and_the_worst():
+    scores = [0.0, 0.4, 0.6, 10.0]
+    records = [record("losse", GRIDWORLD, seed, score) for seed, score in enumerate(scores)]
+    summary = interquartile(records, [GRIDWORLD])
+    assert summary.estimate == pytest.approx(0.5)
+    assert summary.low < 0.5 < summary.high
+    assert interquartile(records[:1], [GRIDWORLD]) is None
+    assert interquartile(records, [GRIDWORLD, "Acrobot-v1"]) is None
 
 
 def test_replay_efficiency_varies_the_size_of_the_memory():

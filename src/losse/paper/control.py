@@ -144,6 +144,11 @@ def train_run(run: Run, env: str) -> Record:
     )
 
 
+def tasks_of(records: Sequence[Record]) -> list[str]:
+    """The tasks that have records, in their own order."""
+    return [env for env in TASKS if any(record.setting == env for record in records)]
+
+
 def mean_curve(records: Sequence[Record]) -> tuple[Any, Any]:
     """Steps, and one row of normalised returns for each record.
 

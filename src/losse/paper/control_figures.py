@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from losse.paper.control import TASKS, mean_curve
+from losse.paper.control import TASKS, mean_curve, tasks_of
+from losse.paper.control_summary import interquartile
 from losse.paper.look import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from losse.paper.table import mean_and_error
 from losse.records import Record
@@ -29,7 +30,7 @@ SIZES = (VERMILION, ORANGE, GREEN, PURPLE, SKY)
 
 def draw_curves(records: Sequence[Record], methods: Sequence[str]) -> Figure:
     """Normalised return along training, one task beside the other."""
-    envs = [env for env in TASKS if any(record.setting == env for record in records)]
+    envs = tasks_of(records)
     figure = Figure(figsize=(3.3 * len(envs), 3.3), layout="constrained")
     panels = figure.subplots(1, len(envs), sharey=True, squeeze=False)[0]
     for axes, env in zip(panels, envs, strict=True):
@@ -43,6 +44,29 @@ def draw_curves(records: Sequence[Record], methods: Sequence[str]) -> Figure:
     panels[0].set(ylabel="normalised return")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_interquartile(records: Sequence[Record], methods: Sequence[str]) -> Figure | None:
+    """The interquartile mean of each method; None if no method has all that it takes."""
+    envs = tasks_of(records)
+    found = {
+        method: summary
+        for method in methods
+        if (summary := interquartile([r for r in records if r.method == method], envs))
+    }
+    if not found:
+        return None
+    figure = Figure(figsize=(5.5, 0.8 + 0.3 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    for place, (method, summary) in enumerate(found.items()):
+        colour = STYLES[method]["color"]
+        axes.barh(place, summary.high - summary.low, 0.6, summary.low, color=colour, alpha=0.35)
+        axes.plot([summary.estimate] * 2, [place - 0.3, place + 0.3], color=colour)
+    axes.set_yticks(range(len(found)), [STYLES[method]["label"] for method in found])
+    axes.invert_yaxis()
+    axes.set(xlabel="interquartile mean, 95 % interval")
+    axes.set_xlim(left=0)
     return figure
 
 

@@ -19,7 +19,6 @@ The score is the mean normalised return over all evaluations.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from losse.paper import control
+from losse.paper.control_summary import interquartile
 from losse.paper.experiment import SWEEP_SEED, CommonSettings, Run, best, methods_of
 from losse.paper.table import Cell, Table, mean_score
 from losse.records import Record
@@ -137,7 +137,7 @@ def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
 
 def table(records: Sequence[Record]) -> Table:
     """Mean score by method and task, the interquartile mean over all tasks, and the time."""
-    envs = [env for env in control.TASKS if any(record.setting == env for record in records)]
+    envs = control.tasks_of(records)
     rows: list[tuple[Cell, ...]] = []
     for method in (*METHODS, *CONTROLS):
         own = [record for record in records if record.method == method]
@@ -146,45 +146,22 @@ def table(records: Sequence[Record]) -> Table:
         scores = [mean_score(own, method, env) for env in envs]
         seconds = float(np.mean([record.seconds for record in own]))
         model = float(np.mean([_model_seconds(record) for record in own]))
-        rows.append((method, *scores, interquartile(own, envs), seconds, model))
+        summary = interquartile(own, envs)
+        rows.append((method, *scores, str(summary) if summary else None, seconds, model))
     titles = [control.TASKS[env].title for env in envs]
     columns = ("method", *titles, "interquartile mean", "seconds", "of them the model's")
     return Table(columns, rows)
 
 
 def draw(records: Sequence[Record]) -> dict[str, Figure]:
-    """Figure 5, top."""
-    from losse.paper.control_figures import draw_curves
+    """Figure 5, top, and the interquartile means over all tasks."""
+    from losse.paper.control_figures import draw_curves, draw_interquartile
 
-    return {"curves": draw_curves(records, (*METHODS, *CONTROLS))}
-
-
-def interquartile(records: Sequence[Record], envs: Sequence[str]) -> str | None:
-    """The interquartile mean over tasks and seeds, with its 95 % bootstrap interval.
-
-    None unless there are as many seeds of each task, more than one.
-    """
-    seeds = [sorted(r.seed for r in records if r.setting == env) for env in envs]
-    if len(seeds[0]) < 2 or any(one != seeds[0] for one in seeds):
-        return None
-    from rliable import library, metrics
-
-    scores = np.array(
-        [
-            [next(r.score for r in records if (r.setting, r.seed) == (e, k)) for e in envs]
-            for k in seeds[0]
-        ]
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # how rliable calls arch
-        point, interval = library.get_interval_estimates(
-            {"": scores},
-            lambda sample: np.array([metrics.aggregate_iqm(sample)]),
-            reps=2000,
-            random_state=np.random.RandomState(0),
-        )
-    low, high = interval[""].reshape(-1)
-    return f"{point[''][0]:.3g} ({low:.3g} to {high:.3g})"
+    methods = (*METHODS, *CONTROLS)
+    figures = {"curves": draw_curves(records, methods)}
+    if (summary := draw_interquartile(records, methods)) is not None:
+        figures["interquartile"] = summary
+    return figures
 
 
 def _options(settings: Settings, method: str, env: str, rate: float) -> dict[str, Any]:
