@@ -3,10 +3,10 @@
 What the paper leaves open, and our choice:
 
 - Observations are mapped to [-1, 1] by their bounds, for the DQN and all models. The velocity in
-  MountainCar is at most .07 and positions in Gridworld are between 0 and 1: without this the DQN
-  did not learn these tasks reliably with any method.
-- The DQN has two hidden layers of 64 units, a discount of .99, and explores by an epsilon that
-  falls from 1 to .05 over the first tenth of the steps.
+  MountainCar is at most .07 and positions in Gridworld are between 0 and 1: in trials without
+  this the DQN did not learn these tasks reliably with any method.
+- The DQN has two hidden layers of 64 units (the default of Stable-Baselines3), a discount of .99,
+  and explores by an epsilon that falls from 1 to .05 over the first tenth of the steps.
 - The target network is updated every 100 gradient steps, whatever their number per step of the
   environment, for all methods alike.
 - Imagined actions are greedy or uniform with equal chance.
