@@ -22,6 +22,7 @@ from losse.paper import control
 from losse.paper.discrete_control import NAME, USUAL_RATE
 from losse.paper.experiment import Run
 from losse.paper.tabular import Transitions
+from losse.world import make_world_model
 
 ENVIRONMENT = "losse/Gridworld-v0"
 METHODS = ("losse", "model-free-matched")
@@ -39,6 +40,8 @@ class Trained(NamedTuple):
 
 def train_agents(steps: int, seed: int, console: Console) -> Iterator[Trained]:
     """Train one agent after the other, with the settings of `losse reproduce discrete-control`."""
+    console.print("Getting ready; the first time, Losse is compiled.")
+    warm_up()
     for method in METHODS:
         options = control.options_of(method, ENVIRONMENT, steps, USUAL_RATE)
         run = Run(NAME, method, ENVIRONMENT, seed, options)
@@ -49,6 +52,17 @@ def train_agents(steps: int, seed: int, console: Console) -> Iterator[Trained]:
             warnings.filterwarnings("ignore", category=DeprecationWarning)
             result = train(training, report=view.show, callbacks=[memory])
         yield Trained(training, result, memory.stream())
+
+
+def warm_up() -> None:
+    """Use a world model once: what is compiled or loaded then is not the model's time later."""
+    env, rng = Gridworld(), np.random.default_rng(0)
+    obs, actions = rng.random((50, 2)), rng.integers(4, size=50)
+    model = make_world_model(
+        "losse", env.observation_space, env.action_space, **control.MODELS["losse"]
+    )
+    model.update(obs, actions, np.zeros(50), obs, np.zeros(50, dtype=bool))
+    model.step(obs, actions)
 
 
 class Memory(BaseCallback):
