@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -37,13 +38,23 @@ def interquartile(records: Sequence[Record], envs: Sequence[str]) -> Interval | 
 
     by_run = {(record.seed, record.setting): record.score for record in records}
     scores = np.array([[by_run[seed, env] for env in envs] for seed in seeds[0]])
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _fixed_chances():
         warnings.simplefilter("ignore", FutureWarning)  # how rliable calls arch
         point, interval = library.get_interval_estimates(
             {"": scores},
             lambda sample: np.array([metrics.aggregate_iqm(sample)]),
             reps=RESAMPLED,
-            random_state=np.random.RandomState(0),
         )
     low, high = interval[""].reshape(-1)
     return Interval(float(point[""][0]), float(low), float(high))
+
+
+@contextmanager
+def _fixed_chances() -> Iterator[None]:
+    """The same records give the same interval: rliable draws from NumPy's global generator."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002

@@ -5,8 +5,7 @@ networks that replay a uniform sample of them (coreset) of several sizes. Compar
 steps and by time; the time is that of training alone, on the processor. The paper does not name the
 sizes.
 
-The DQN's learning rate is one for all: that which discrete control chose on Gridworld for Losse and
-for the coreset of 100.
+The DQN's learning rate is one for all; `--learning-rate` changes it.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Settings(CommonSettings):
     """Environment steps; by default the task's own number."""
     sizes: tuple[int, ...] | None = None
     """Transitions in the coreset; by default those of the preset."""
-    learning_rate: float = 3e-3
+    learning_rate: float = 1e-3
     """Of the DQN."""
 
 
