@@ -90,7 +90,7 @@ def table(records: Sequence[Record]) -> Table:
             cpu = float(np.mean([r.details["cpu_seconds"][-1][1] for r in own]))
             update = float(np.mean([r.details["update_seconds"] for r in own]))
             rows.append((method, size, mean_score(own, method, size), cpu, update))
-    columns = ("method", "kept", "normalised return", "seconds on the processor", "model updates")
+    columns = ("method", "kept", "normalised return", "CPU seconds", "model updates by the clock")
     return Table(columns, rows)
 
 
