@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.streams.stream import Rows, Stream
 from benchmarks.streams.tasks import in_sequence
 from benchmarks.transitions import cache_folder
-from losse.atomic import replacing
+from losse.storage.atomic import replacing
 
 Kind = Literal["random", "changing", "tasks"]
 """A random policy, an agent that learns, or the latter's rows as a sequence of tasks."""

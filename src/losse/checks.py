@@ -6,10 +6,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_array, validate_data
 
-Array = npt.NDArray[np.float64]
+from losse.typing import Array
 
 LARGEST = 1e100
 """Of targets and weights: products of three of them are still finite."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from losse.atomic import replacing
+from losse.storage.atomic import replacing
 
 PACKAGES = (
     "losse",

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from losse import FTLRegressor, LosseEncoder, TileEncoder
-from losse.archive import ArchiveError, open_archive, write_archive
 from losse.ftl.checkpoint import KIND, VERSION
+from losse.storage.archive import ArchiveError, open_archive, write_archive
 from tests.ftl.models import SOLVERS, X, Y, assert_identical, in_batches, large_models, models
 
 steps = st.lists(

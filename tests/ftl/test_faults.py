@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
-from losse.archive import ArchiveError
-from tests.forgery import forge, put_together, take_apart
+from losse.storage.archive import ArchiveError
 from tests.ftl.reference import stream
+from tests.storage.forgery import forge, put_together, take_apart
 
 X, Y = stream(80)
 MEGABYTE = 1 << 20
@@ -246,7 +246,7 @@ def test_absurd_parameters_do_not_take_for_ever(tmp_path):
         from pathlib import Path
         import numpy as np
         from losse import FTLRegressor
-        from losse.archive import ArchiveError
+        from losse.storage.archive import ArchiveError
         for path in sorted(Path(sys.argv[1]).glob("*.absurd")):
             try:
                 FTLRegressor.load(path).partial_fit(np.ones((2, 4)), np.ones((2, 3)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from losse.archive import ArchiveError, open_archive, write_archive
+from losse.storage.archive import ArchiveError, open_archive, write_archive
 from losse.world import LosseWorldModel
 from losse.world.checkpoint import KIND, VERSION
 from tests.world.worlds import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from losse.archive import ArchiveError
+from losse.storage.archive import ArchiveError
 from losse.world import NeuralWorldModel
 from losse.world.neural import MEMORIES
 from losse.world.neural_fit import fit

@@ -8,10 +8,10 @@ from losse.checks import check_count, check_targets
 from losse.encoders.base import Encoder, Scaling, learn_scaling
 from losse.encoders.cascade import Stage, apply_cascade, fit_cascade
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
-from losse.encoders.features import Array
 from losse.encoders.losse import LosseEncoder
 from losse.encoders.soft_grid import SoftGridEncoder, with_one
-from losse.state import Saved, State, nested
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
 
 MOST_ROWS = 5000
 """Rows from which directions are estimated; of more, so many are drawn."""
@@ -133,7 +133,7 @@ class AdaptiveEncoder(SoftGridEncoder):
             own |= nested(f"stage{k}", stage._asdict())
         return super().state() | own
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Become fitted by what `state` has returned."""
         self.offset_ = saved.array("offset", self._projection_shape)
         n_features = saved.length("shift")

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_weights
-from losse.encoders.features import Array, Features
-from losse.state import Saved, State
+from losse.encoders.features import Features
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 LIMIT = 3.0
 """Scaled inputs are clipped to [-3, 3] (appendix E)."""
@@ -153,7 +154,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
         return {"shift": self._shift, "scale": self._scale, "projection": self.projection_}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Become fitted by what `state` has returned."""
         self.n_features_in_ = saved.length("shift")
         self._shift = saved.array("shift", (self.n_features_in_,))

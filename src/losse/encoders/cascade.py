@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.special import expit
 
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
-from losse.encoders.features import Array
+from losse.typing import Array
 
 HIDDEN = 1000
 """Directions of a stage, at most; never more than rows."""

@@ -6,8 +6,8 @@ from losse._kernels.encode import project
 from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_positive
 from losse.encoders.base import Encoder, Scaling
-from losse.encoders.features import Array
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 
 class ComponentEncoder(Encoder):
@@ -59,7 +59,7 @@ class ComponentEncoder(Encoder):
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
         return super().state() | {"offset": self.offset_}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Become fitted by what `state` has returned."""
         super().restore(saved)
         self.offset_ = saved.array("offset", (self.n_components,))

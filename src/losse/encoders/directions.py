@@ -7,7 +7,7 @@ and along it grids are worth their cells.
 import numpy as np
 
 from losse.encoders.base import truncated_normal
-from losse.encoders.features import Array
+from losse.typing import Array
 
 
 def few_inputs(

@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 from losse._kernels.accumulate import add_targets
 from losse._kernels.predict import weighted_rows
 from losse._kernels.simd import aligned, padded
-
-Array = npt.NDArray[np.float64]
+from losse.typing import Array
 
 # Rows that `gram` spreads out at once: few enough to stay in cache at 36,300 features.
 _GRAM_COLUMNS = 32

@@ -4,7 +4,7 @@ import numpy as np
 
 from losse.checks import check_count
 from losse.encoders.base import Encoder, Scaling, truncated_normal
-from losse.encoders.features import Array
+from losse.typing import Array
 
 
 class GridEncoder(Encoder):

@@ -5,8 +5,8 @@ import numpy as np
 from losse.checks import check_count
 from losse.encoders.base import Scaling
 from losse.encoders.directions import few_inputs
-from losse.encoders.features import Array
 from losse.encoders.soft_grid import SoftGridEncoder
+from losse.typing import Array
 
 
 class LosseEncoder(SoftGridEncoder):

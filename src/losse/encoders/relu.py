@@ -3,7 +3,8 @@
 import numpy as np
 
 from losse.encoders.components import ComponentEncoder
-from losse.encoders.features import Array, DenseFeatures
+from losse.encoders.features import DenseFeatures
+from losse.typing import Array
 
 
 class ReLUEncoder(ComponentEncoder):

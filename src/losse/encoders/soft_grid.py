@@ -4,8 +4,9 @@ import numpy as np
 
 from losse._kernels.encode import soft_bins
 from losse._kernels.predict import interpolate
-from losse.encoders.features import Array, SparseFeatures
+from losse.encoders.features import SparseFeatures
 from losse.encoders.grid import GridEncoder
+from losse.typing import Array
 
 
 class SoftGridEncoder(GridEncoder):

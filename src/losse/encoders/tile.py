@@ -3,8 +3,9 @@
 import numpy as np
 
 from losse._kernels.encode import hard_bins
-from losse.encoders.features import Array, SparseFeatures
+from losse.encoders.features import SparseFeatures
 from losse.encoders.grid import GridEncoder
+from losse.typing import Array
 
 
 class TileEncoder(GridEncoder):

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
 from losse.ftl.memory import Memory
 from losse.ftl.packed_memory import PackedMemory
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 
 class BorderedMemory(Memory):
@@ -122,7 +122,7 @@ class BorderedMemory(Memory):
         """What a checkpoint keeps: the rows that wait, too."""
         return super().state() | {"border": self.border} | self._grids.waiting_state()
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
         saved.array("border", out=self.border)

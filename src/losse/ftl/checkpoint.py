@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from losse._kernels.simd import padded
-from losse.archive import Progress, open_archive, write_archive
 from losse.encoders import (
     AdaptiveEncoder,
     Encoder,
@@ -25,8 +24,9 @@ from losse.ftl.layout import memory_shape
 from losse.ftl.past import Past
 from losse.ftl.prequential import Prequential
 from losse.ftl.ridges import new_contest
-from losse.progress import byte_progress
-from losse.state import Saved, State, nested, split
+from losse.storage.archive import Progress, open_archive, write_archive
+from losse.storage.progress import byte_progress
+from losse.storage.state import State, StateReader, nested, split
 
 if TYPE_CHECKING:
     from losse.ftl.regressor import FTLRegressor
@@ -50,7 +50,7 @@ def save(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Pro
 def load(model: FTLRegressor, path: str | os.PathLike[str], progress: bool | Progress) -> None:
     """Read what `save` has written into a new model."""
     with open_archive(path, KIND, VERSION, report(progress, "Loading")) as archive:
-        saved = Saved(archive, os.fsdecode(path))
+        saved = StateReader(archive, os.fsdecode(path))
         restore(model, saved)
         saved.require_all_read()
 
@@ -80,7 +80,7 @@ def state(model: FTLRegressor) -> State:
     return state
 
 
-def restore(model: FTLRegressor, saved: Saved) -> None:
+def restore(model: FTLRegressor, saved: StateReader) -> None:
     """Let a new model take over what `state` has returned."""
     restore_settings(model, saved)
     encoder = _encoder(saved, "used_encoder")
@@ -127,7 +127,7 @@ def settings(model: FTLRegressor) -> State:
     }
 
 
-def restore_settings(model: FTLRegressor, saved: Saved) -> None:
+def restore_settings(model: FTLRegressor, saved: StateReader) -> None:
     """Take over what `settings` has returned."""
     _take_parameters(model, saved)
     described = saved.value("given_encoder") is not None
@@ -151,7 +151,7 @@ def _parameters(model: FTLRegressor) -> dict[str, Any]:
     }
 
 
-def _take_parameters(model: FTLRegressor, saved: Saved) -> None:
+def _take_parameters(model: FTLRegressor, saved: StateReader) -> None:
     values = saved.value("parameters")
     if not isinstance(values, Mapping) or set(values) != _PARAMETERS:
         saved.refuse(f"parameters={values!r} are not those of a model")
@@ -180,7 +180,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _encoder(saved: Saved, name: str) -> Encoder:
+def _encoder(saved: StateReader, name: str) -> Encoder:
     """The encoder that `_description` describes, not fitted."""
     value = saved.value(name)
     if not isinstance(value, Mapping) or set(value) != {"type", "parameters"}:
@@ -212,7 +212,7 @@ def _names(estimator: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def _take_names(estimator: Any, saved: Saved, key: str) -> None:
+def _take_names(estimator: Any, saved: StateReader, key: str) -> None:
     names = saved.value(key)
     if names is None:
         return

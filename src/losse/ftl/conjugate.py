@@ -11,9 +11,9 @@ import numpy as np
 
 from losse._kernels.simd import aligned
 from losse.encoders import Features
-from losse.encoders.features import Array
 from losse.ftl.memory import Memory, NotLearnedError
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 EXCESS = 0.008
 """Stop when the objective is certainly within this share of its minimum."""
@@ -82,7 +82,7 @@ class ConjugateGradients:
             "inverse_blocks": self._inverse_blocks,
         }
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self._lambda = saved.positive("lambda")
         saved.array("residual", out=self._residual)

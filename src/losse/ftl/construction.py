@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import clone
 
 from losse.encoders import Encoder
-from losse.encoders.features import Array
 from losse.encoders.grid import GridEncoder
 from losse.ftl.capacity import require_memory
 from losse.ftl.dense import DenseSolver
@@ -18,6 +17,7 @@ from losse.ftl.past import check_past
 from losse.ftl.ridges import check_ridge
 from losse.ftl.solver import Solver
 from losse.ftl.sparse import SparseSolver
+from losse.typing import Array
 
 SOLVERS = ("auto", "sparse", "dense", "exact")
 DTYPES = ("float64", "float32")

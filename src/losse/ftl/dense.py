@@ -1,8 +1,8 @@
 """Algorithm 1 of the paper: solve for all weights, whenever data arrive."""
 
 from losse.encoders import Features
-from losse.encoders.features import Array
 from losse.ftl.solver import Solver
+from losse.typing import Array
 
 
 class DenseSolver(Solver):

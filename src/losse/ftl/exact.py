@@ -6,14 +6,14 @@ an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 """
 
 from losse.encoders import Features
-from losse.encoders.features import Array
 from losse.ftl.conjugate import RENEWAL, ConjugateGradients, approach_leader, take_out
 from losse.ftl.layout import SQUARE_LIMIT
 from losse.ftl.memory import Memory
 from losse.ftl.sample_space import SampleSpace
 from losse.ftl.solver import Solver
 from losse.ftl.tracked_inverse import PENDING, TrackedInverse
-from losse.state import Saved, State, nested
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
@@ -116,7 +116,7 @@ class ExactSolver(Solver):
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
         return super().state() | own
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
         self.refresh()

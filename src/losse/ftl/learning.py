@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from losse._kernels.simd import aligned, padded
-from losse.encoders.features import Array
 from losse.ftl.building import (
     build_encoder,
     given_encoder,
@@ -20,6 +19,7 @@ from losse.ftl.construction import fitted_encoder, new_solver
 from losse.ftl.past import Past, Rows, rows_of
 from losse.ftl.prequential import Prequential
 from losse.ftl.ridges import first_ridge, new_contest
+from losse.typing import Array
 
 if TYPE_CHECKING:
     from losse.ftl.regressor import FTLRegressor

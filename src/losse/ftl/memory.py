@@ -12,8 +12,8 @@ import numpy.typing as npt
 from losse._kernels.accumulate import add_square
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
@@ -130,7 +130,7 @@ class Memory(ABC):
         """What a checkpoint keeps."""
         return {"A": self.A, "B": self.B, "squares": self.squares, "total": self.total}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         saved.array("A", out=self.A)
         saved.array("B", out=self.B)

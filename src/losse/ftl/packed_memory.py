@@ -10,9 +10,9 @@ from losse._kernels.accumulate import add_packed
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
 from losse.ftl.memory import Memory
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 WAITING = 500
 """Rows that enter A together."""
@@ -76,7 +76,7 @@ class PackedMemory(Memory):
         """What a checkpoint keeps: the rows that wait, too."""
         return super().state() | self.waiting_state()
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
         self.restore_waiting(saved)
@@ -89,7 +89,7 @@ class PackedMemory(Memory):
             own["waiting_values"] = np.concatenate([rows.values for rows in self._waiting])
         return own
 
-    def restore_waiting(self, saved: Saved) -> None:
+    def restore_waiting(self, saved: StateReader) -> None:
         """Take over what `waiting_state` has returned."""
         lengths = saved.counts("waiting", at_most=WAITING)
         self._waiting = []

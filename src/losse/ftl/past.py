@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.checks import check_count, check_inputs, check_targets, check_weights
-from losse.encoders.features import Array
 from losse.ftl.memory import NotLearnedError
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 MOST_ROWS = 2**62
 SAME_WEIGHT = 1e-9
@@ -94,7 +94,7 @@ class Past:
         """What a checkpoint keeps."""
         return vars(self.rows).copy()
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         n = saved.length("weights")
         (empty,) = self._parts

@@ -22,11 +22,11 @@ from sklearn.exceptions import ConvergenceWarning
 from losse._kernels.inverse import mirror, quadratic_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
 from losse.ftl.capacity import require_memory
 from losse.ftl.conjugate import block_inverses, solve_system
 from losse.ftl.layout import SQUARE_LIMIT
 from losse.ftl.solver import Solver, ridge_cholesky
+from losse.typing import Array
 
 PROBES = 8
 """Random vectors that estimate a trace in models too large to invert."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from losse.encoders.features import Array
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 POINTS = 256
 """Of a curve, at most: then every second one is dropped."""
@@ -101,7 +101,7 @@ class Prequential:
             "count": self._count, "points": self._points[: self._count],
         }  # fmt: skip
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         for name, out in (("loss", self.loss), ("errors", self._errors), ("mean", self._mean)):
             saved.array(name, out=out)

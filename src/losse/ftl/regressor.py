@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from losse.archive import Progress
 from losse.checks import (
     check_ages,
     check_inputs,
@@ -20,7 +19,6 @@ from losse.checks import (
     remember_inputs,
 )
 from losse.encoders import Encoder
-from losse.encoders.features import Array
 from losse.ftl import checkpoint, learning, merging
 from losse.ftl.construction import check_parameters
 from losse.ftl.past import Past, Source
@@ -28,6 +26,8 @@ from losse.ftl.posterior import Posterior, new_posterior
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.ridges import Contest
 from losse.ftl.solver import Solver
+from losse.storage.archive import Progress
+from losse.typing import Array
 
 
 class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -280,7 +280,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Read a model that `save` has written.
 
         A file that is damaged, foreign, too new or makes no sense raises
-        `losse.archive.ArchiveError`, a `ValueError`, that says what is wrong with it.
+        `losse.storage.archive.ArchiveError`, a `ValueError`, that says what is wrong with it.
         """
         model = cls()
         checkpoint.load(model, path, progress)

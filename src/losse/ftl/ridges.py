@@ -17,12 +17,12 @@ import numpy as np
 from losse._kernels.simd import aligned
 from losse.checks import check_positive
 from losse.encoders import Features
-from losse.encoders.features import Array
 from losse.ftl import layout
 from losse.ftl.conjugate import approach_leader
 from losse.ftl.solver import Solver, ridge_solve
 from losse.ftl.sparse import SparseSolver
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 FIRST = 1e-3
 SMALLEST, LARGEST = 1e-9, 1.0
@@ -117,7 +117,7 @@ class Contest:
             own |= {"ridges": self._ridges, "weights": self._weights, "errors": self._errors}
         return own
 
-    def restore(self, saved: Saved, shape: tuple[int, int]) -> None:
+    def restore(self, saved: StateReader, shape: tuple[int, int]) -> None:
         """Take over what `state` has returned; ``shape`` is that of a solver's weights."""
         self.rows_left = max(1, saved.count("rows_left"))
         self._rows = saved.count("rows")

@@ -14,8 +14,8 @@ from scipy.linalg import cho_factor, cho_solve
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders import DenseFeatures, Features, SparseFeatures
-from losse.encoders.features import Array
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 DRIFT = 1.15
 
@@ -106,7 +106,7 @@ class SampleSpace:
             own["indices"] = self._indices[:n]
         return own
 
-    def restore(self, saved: Saved, n_active: int, cells: int | None) -> None:
+    def restore(self, saved: StateReader, n_active: int, cells: int | None) -> None:
         """Take over what `state` has returned; ``cells`` is how many there are, None if dense."""
         n = saved.count("size", at_most=self.limit)
         if n == 0:

@@ -8,10 +8,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from losse._kernels.accumulate import add_square
 from losse._kernels.simd import aligned
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
 from losse.ftl.memory import Memory, NotLearnedError
 from losse.ftl.sample_space import SampleSpace
-from losse.state import Saved, State, nested
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
 
 
 class Solver(ABC):
@@ -101,7 +101,7 @@ class Solver(ABC):
         """What a checkpoint keeps."""
         return nested("memory", self.memory.state()) | {"weights": self.weights}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self.memory.restore(saved.part("memory"))
         saved.array("weights", out=self.weights)

@@ -5,13 +5,13 @@ import numpy as np
 from losse._kernels.block_update import RECENT, ROWS, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
 from losse.ftl.bordered_memory import BorderedMemory
 from losse.ftl.conjugate import RENEWAL, approach_leader, take_out
 from losse.ftl.memory import Memory, SquareMemory
 from losse.ftl.packed_memory import PackedMemory
 from losse.ftl.solver import Solver, ridge_solve
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 
 class SparseSolver(Solver):
@@ -79,7 +79,7 @@ class SparseSolver(Solver):
             }
         return super().state() | own
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
         if not isinstance(self.memory, SquareMemory):

@@ -22,10 +22,10 @@ from losse._kernels.block_update import rows_times
 from losse._kernels.inverse import combine_rows, dot_rows, mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
-from losse.encoders.features import Array
 from losse.ftl.memory import Memory, NotLearnedError
 from losse.ftl.solver import ridge_cholesky
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 
 GROWTH = 5.0
 EXCESS = 0.008
@@ -100,7 +100,7 @@ class TrackedInverse:
             "residual": self._residual,
         }
 
-    def restore(self, saved: Saved, W: Array) -> None:
+    def restore(self, saved: StateReader, W: Array) -> None:
         """Take over what `state` has returned."""
         self._lambda = saved.positive("lambda")
         self._own_lambda = saved.positive("own_lambda")

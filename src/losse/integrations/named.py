@@ -9,8 +9,8 @@ import numpy as np
 from losse.checks import check_count
 from losse.encoders import LosseEncoder
 from losse.encoders.base import LIMIT, truncated_normal
-from losse.encoders.features import Array
 from losse.ftl import FTLRegressor
+from losse.typing import Array
 
 GRID_DIM = 2
 MIXED = 3

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from losse.encoders import LosseEncoder
-from losse.encoders.features import Array
 from losse.integrations.named import GRID_DIM, NamedRegression, Sample
+from losse.typing import Array
 
 try:
     from river import base

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import numpy as np
 from numpy.typing import NDArray
 
-from losse.atomic import replacing
+from losse.storage.atomic import replacing
 
 Array = NDArray[np.float64]
 Dataset = Literal["mnist", "digits"]

@@ -11,8 +11,7 @@ from losse import LosseEncoder
 from losse._kernels.jit import kernel
 from losse.encoders import Encoder
 from losse.encoders.features import SparseFeatures
-
-Array = npt.NDArray[np.float64]
+from losse.typing import Array
 
 
 class ReachedCells(LosseEncoder):

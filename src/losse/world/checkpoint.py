@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from losse.archive import Progress, open_archive, write_archive
 from losse.ftl import FTLRegressor
 from losse.ftl import checkpoint as ftl
-from losse.state import Saved, State, nested, split
+from losse.storage.archive import Progress, open_archive, write_archive
+from losse.storage.state import State, StateReader, nested, split
 from losse.world.task import restore_task, task_state
 from losse.world.warm_up import WarmUp
 
@@ -40,7 +40,7 @@ def load(
 ) -> Model:
     """Read what `save` has written; ``given`` is for `restore_task`."""
     with open_archive(path, KIND, VERSION, ftl.report(progress, "Loading")) as archive:
-        saved = Saved(archive, os.fsdecode(path))
+        saved = StateReader(archive, os.fsdecode(path))
         task = restore_task(saved, given)
         per_action = saved.flag("per_action")
         model = kind(**task, per_action=per_action)
@@ -75,7 +75,7 @@ def state(model: LosseWorldModel) -> State:
     return whole
 
 
-def _restore(model: LosseWorldModel, saved: Saved) -> None:
+def _restore(model: LosseWorldModel, saved: StateReader) -> None:
     """Take over what `state` has returned, but for what a model is made with."""
     pattern = FTLRegressor()
     ftl.restore_settings(pattern, saved.part("template"))
@@ -103,7 +103,7 @@ def _restore(model: LosseWorldModel, saved: Saved) -> None:
     model.n_transitions = saved.count("n_transitions")
 
 
-def _warm_up(model: LosseWorldModel, saved: Saved, size: int) -> WarmUp:
+def _warm_up(model: LosseWorldModel, saved: StateReader, size: int) -> WarmUp:
     rows = saved.count("rows", at_most=_MOST)
     n_actions = model._actions.width
     if model._actions.discrete:

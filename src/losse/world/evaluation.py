@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.checks import check_count
+from losse.typing import Array
 from losse.world.model import WorldModel
 from losse.world.report import Evaluation
-from losse.world.spaces import Array
 
 
 def evaluate(

@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from losse.checks import check_count
+from losse.typing import Array
 from losse.world.model import WorldModel
-from losse.world.spaces import Array
 
 Starts = npt.ArrayLike | Callable[[int, np.random.Generator], npt.ArrayLike]
 

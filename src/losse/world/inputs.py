@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.encoders.base import LIMIT
-from losse.world.spaces import Array, Choices, FlatBox, one_hot
+from losse.typing import Array
+from losse.world.spaces import Choices, FlatBox, one_hot
 
 WIDEST = 1e6
 """Bounds further apart are those of a number format, not of an environment: they do not scale."""

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from losse.archive import Progress
 from losse.checks import check_count
 from losse.ftl import FTLRegressor
+from losse.storage.archive import Progress
+from losse.typing import Array
 from losse.world import checkpoint, merging
 from losse.world.inputs import Inputs
 from losse.world.model import Function, WorldModel
 from losse.world.regressors import Regressors, template
-from losse.world.spaces import Array
 from losse.world.warm_up import WarmUp
 
 

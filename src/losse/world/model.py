@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from losse.typing import Array
 from losse.world.rollout import Policy, Rollout, roll_out
-from losse.world.spaces import Array, flat, numbers, require_moderate
+from losse.world.spaces import flat, numbers, require_moderate
 
 Function = Callable[[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]], npt.ArrayLike]
 """Of (obs, actions, next_obs), batches as the environment has them, to one value per row."""

@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from losse.archive import Progress
 from losse.checks import check_count, check_positive
+from losse.storage.archive import Progress
+from losse.typing import Array
 from losse.world import neural_checkpoint
 from losse.world.model import Function, WorldModel
 from losse.world.neural_learners import Learner, Online, Replay, Synaptic
 from losse.world.neural_memories import MEMORIES, Everything, Reservoir
 from losse.world.neural_network import Network, predict
 from losse.world.neural_units import RunningUnits
-from losse.world.spaces import Array, one_hot
+from losse.world.spaces import one_hot
 
 LARGEST = 1e30
 """Of what a network may see: squares of larger numbers leave the range of single precision."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from losse.archive import Progress, open_archive, write_archive
 from losse.ftl.checkpoint import report
-from losse.state import Saved, State, nested, split
+from losse.storage.archive import Progress, open_archive, write_archive
+from losse.storage.state import State, StateReader, nested, split
 from losse.world.task import restore_task, task_state
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def load(
 ) -> Model:
     """Read what `save` has written; ``given`` is for `restore_task`."""
     with open_archive(path, KIND, VERSION, report(progress, "Loading")) as archive:
-        saved = Saved(archive, os.fsdecode(path))
+        saved = StateReader(archive, os.fsdecode(path))
         parameters: dict[str, Any] = {
             **restore_task(saved, given),
             "memory": saved.value("memory"),

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from losse.state import Saved, State, nested
+from losse.storage.state import State, StateReader, nested
 from losse.world.neural_fit import fit
 from losse.world.neural_memories import Everything, Recent, Reservoir, Rows
 from losse.world.neural_network import Network, Units, new_weights
@@ -33,7 +33,7 @@ class Learner(Protocol):
     def state(self) -> State:
         """What a checkpoint keeps."""
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` returned."""
 
 
@@ -85,7 +85,7 @@ class Replay:
         memory = nested("memory", self._memory.state())
         return {"n_updates": self._n_updates, **memory, **leaves(self._weights)}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """See `Learner`."""
         self._n_updates = saved.count("n_updates", at_most=2**31 - 1)
         self._memory.restore(saved.part("memory"))
@@ -129,7 +129,7 @@ class Online:
         """See `Learner`."""
         return {**nested("memory", self._memory.state()), **leaves(self._weights)}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """See `Learner`."""
         self._memory.restore(saved.part("memory"))
         self._weights = read_leaves(saved, self._weights)
@@ -186,7 +186,7 @@ class Synaptic:
         """See `Learner`."""
         return {**nested("memory", self._memory.state()), **leaves(self._synapses)}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """See `Learner`."""
         self._memory.restore(saved.part("memory"))
         self._synapses = read_leaves(saved, self._synapses)
@@ -203,7 +203,7 @@ def leaves(tree: Any) -> State:
     return {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
 
 
-def read_leaves(saved: Saved, like: Any) -> Any:
+def read_leaves(saved: StateReader, like: Any) -> Any:
     """A tree of the structure and shapes of another, from what `leaves` returned."""
     old, structure = jax.tree.flatten(like)
     new = [saved.array(f"leaf{i}", leaf.shape, leaf.dtype) for i, leaf in enumerate(old)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
 
 Rows = npt.NDArray[np.float32]
 
@@ -61,7 +61,7 @@ class Everything:
         """What a checkpoint keeps."""
         return {"count": self.count, "rows": self.rows[: self.count]}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` returned."""
         count = saved.count("count", at_most=_MOST)
         saved.require_shape("rows", (count, self.rows.shape[1]), np.float32)
@@ -95,7 +95,7 @@ class Recent:
         """What a checkpoint keeps."""
         return {"count": self.count, "rows": self.rows[len(self.rows) - self.count :]}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` returned."""
         self.count = saved.count("count", at_most=len(self.rows))
         saved.array("rows", out=self.rows[len(self.rows) - self.count :])
@@ -141,7 +141,7 @@ class Reservoir:
         """What a checkpoint keeps."""
         return {"n_seen": self.n_seen, "rows": self.rows[: self.count]}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` returned."""
         self.n_seen = saved.count("n_seen", at_most=_MOST)
         saved.array("rows", out=self.rows[: self.count])

@@ -12,10 +12,11 @@ from copy import deepcopy
 
 import numpy as np
 
-from losse.state import Saved, State
+from losse.storage.state import State, StateReader
+from losse.typing import Array
 from losse.world.inputs import WIDEST
 from losse.world.neural_network import Units
-from losse.world.spaces import Array, Choices, FlatBox
+from losse.world.spaces import Choices, FlatBox
 
 WARM_UP = 1000
 """Transitions after which nothing changes any more."""
@@ -77,7 +78,7 @@ class RunningUnits:
         """What a checkpoint keeps."""
         return {"count": self._count, "average": self._average, "squares": self._squares}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: StateReader) -> None:
         """Take over what `state` returned."""
         self._count = saved.count("count", at_most=WARM_UP)
         saved.array("average", out=self._average)

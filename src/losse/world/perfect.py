@@ -15,8 +15,8 @@ from gymnasium.wrappers import RescaleObservation
 
 from losse.envs.known import true_dynamics
 from losse.records import write_json
+from losse.typing import Array
 from losse.world.model import WorldModel
-from losse.world.spaces import Array
 
 
 class PerfectModel(WorldModel):

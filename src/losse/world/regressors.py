@@ -11,7 +11,7 @@ from losse.encoders import AdaptiveEncoder, LosseEncoder
 from losse.ftl import FTLRegressor
 from losse.ftl.construction import check_parameters
 from losse.ftl.learning import predict
-from losse.world.spaces import Array
+from losse.typing import Array
 
 Rows = npt.NDArray[np.int64] | slice
 

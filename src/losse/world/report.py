@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from losse.world.spaces import Array
+from losse.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

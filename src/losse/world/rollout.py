@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.checks import check_count
-from losse.world.spaces import Array, numbers
+from losse.typing import Array
+from losse.world.spaces import numbers
 
 if TYPE_CHECKING:
     from losse.world.model import WorldModel

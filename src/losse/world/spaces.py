@@ -8,8 +8,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.checks import LARGEST
-
-Array = npt.NDArray[np.float64]
+from losse.typing import Array
 
 # Differences of two observations must still be targets that a regressor takes.
 _LARGEST = LARGEST / 2

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from losse.state import Saved, State, nested
+from losse.storage.state import State, StateReader, nested
 
 if TYPE_CHECKING:
     from losse.world.model import WorldModel
@@ -28,7 +28,7 @@ def task_state(model: WorldModel) -> State:
     }
 
 
-def restore_task(saved: Saved, given: Mapping[str, Any]) -> dict[str, Any]:
+def restore_task(saved: StateReader, given: Mapping[str, Any]) -> dict[str, Any]:
     """The same arguments again.
 
     ``given`` are those of `load`, by name: spaces, which must be the model's unless None; and
@@ -47,7 +47,7 @@ def restore_task(saved: Saved, given: Mapping[str, Any]) -> dict[str, Any]:
     return task
 
 
-def _rule(saved: Saved, name: str, function: Any) -> Any:
+def _rule(saved: StateReader, name: str, function: Any) -> Any:
     """A word as it was saved, or the function that replaces the one that could not be."""
     words = ("learned", "never", "function") if name == "termination" else ("learned", "function")
     word = saved.word(name, words)
@@ -72,7 +72,7 @@ def _space_state(space: spaces.Space[Any]) -> State:
     return {"type": "Box", "dtype": str(space.dtype), "shape": list(space.shape), **bounds}
 
 
-def _space(saved: Saved) -> spaces.Space[Any]:
+def _space(saved: StateReader) -> spaces.Space[Any]:
     if saved.word("type", ("Box", "Discrete")) == "Discrete":
         n, start = saved.count("n", at_most=_MOST), saved.value("start")
         if n == 0 or type(start) is not int:
@@ -88,7 +88,7 @@ def _space(saved: Saved) -> spaces.Space[Any]:
 
 
 def _bound(
-    saved: Saved, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], far: float
+    saved: StateReader, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], far: float
 ) -> npt.NDArray[Any]:
     values = saved.array(name, shape, dtype)
     known = saved.array(f"{name}_known", shape, np.bool_)

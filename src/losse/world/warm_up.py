@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from losse.world.spaces import Array
+from losse.typing import Array
 
 GROWTH = 2
 """The scaling is learned anew whenever the rows have become this many times more."""

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from losse import progress
-from losse.progress import byte_progress
+from losse.storage import progress
+from losse.storage.progress import byte_progress
 
 
 class Terminal(io.StringIO):

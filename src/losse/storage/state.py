@@ -1,7 +1,7 @@
 """What a checkpoint keeps of a model, and how it is read back without trusting the file.
 
 Every part of a model has two methods: ``state`` returns names with arrays, numbers or words;
-``restore`` takes them from a `Saved`, which checks each. Some arrays hold cell numbers that
+``restore`` takes them from a `StateReader`, which checks each. Some arrays hold cell numbers that
 compiled code follows blindly, so nothing is taken over unchecked.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losse._kernels.simd import aligned
-from losse.archive import Archive, ArchiveError
+from losse.storage.archive import Archive, ArchiveError
 
 State = dict[str, Any]
 
@@ -52,7 +52,7 @@ def nested(name: str, state: State) -> State:
     return {f"{name}.{key}": value for key, value in state.items()}
 
 
-class Saved:
+class StateReader:
     """Values from an archive, each checked for type, shape and range."""
 
     def __init__(self, archive: Archive, path: str) -> None:
@@ -61,7 +61,7 @@ class Saved:
         self._prefix = ""
         self._unread = set(archive.shapes)
 
-    def part(self, name: str) -> "Saved":
+    def part(self, name: str) -> "StateReader":
         """The values of a part, as `nested` has named them."""
         part = copy(self)
         part._prefix = f"{self._prefix}{name}."

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from losse import archive as module
-from losse.archive import ArchiveError, open_archive, write_archive
-from losse.archive_head import DTYPES, LARGEST, Head
-from tests.forgery import forge, put_together, take_apart
+from losse.storage import archive as module
+from losse.storage.archive import ArchiveError, open_archive, write_archive
+from losse.storage.archive_head import DTYPES, LARGEST, Head
+from tests.storage.forgery import forge, put_together, take_apart
 
 MEGABYTE = 1 << 20
 
@@ -404,6 +404,6 @@ def test_a_full_disk_says_how_much_is_needed(small, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("losse.atomic.os.fsync", full)
+    monkeypatch.setattr("losse.storage.atomic.os.fsync", full)
     with pytest.raises(OSError, match=r"8,000,\d\d\d bytes are needed and [\d,]+ bytes are free"):
         write_archive(small, "model", 3, {}, {"x": np.zeros(1_000_000)})

@@ -24,9 +24,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from losse import archive_head
-from losse.archive_head import Head
-from losse.atomic import replacing
+from losse.storage import archive_head
+from losse.storage.archive_head import Head
+from losse.storage.atomic import replacing
 
 Progress = Callable[[int, int], None]
 """Called with the bytes done and the bytes in all."""
@@ -137,7 +137,7 @@ def open_archive(
     ...     pass
     Traceback (most recent call last):
     ...
-    losse.archive.ArchiveError: .../a.losse has version 2, but this losse knows up to 1. Upgrade ...
+    losse.storage.archive.ArchiveError: ...a.losse has version 2, but this losse knows up to 1. ...
     """
     if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe without a writer would block for ever
         raise ArchiveError(f"{os.fspath(path)} is not an ordinary file. {_OTHER}")

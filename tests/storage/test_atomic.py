@@ -9,8 +9,8 @@ from io import FileIO
 
 import pytest
 
-from losse import atomic
-from losse.atomic import replacing
+from losse.storage import atomic
+from losse.storage.atomic import replacing
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def start(code, *arguments):
 
 HALF_WAY = """
     import sys
-    from losse.atomic import replacing
+    from losse.storage.atomic import replacing
     with replacing(sys.argv[1]) as write:
         write(b"half")
         print("ready", flush=True)
@@ -277,7 +277,7 @@ def test_writes_that_the_system_takes_in_parts(path, monkeypatch):
 def test_a_limit_on_the_size_of_files(path):
     code = """
         import errno, resource, signal, sys
-        from losse.atomic import replacing
+        from losse.storage.atomic import replacing
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         try:
