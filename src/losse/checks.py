@@ -1,4 +1,4 @@
-"""What may enter a model: every argument is checked before any state changes."""
+"""Checks of arguments, made before any state changes."""
 
 import math
 import sys
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, validate_data
 from losse.typing import Array
 
 LARGEST = 1e100
-"""Of targets and weights: products of three of them are still finite."""
+"""Largest target and weight: products of three of them are still finite."""
 
 
 def check_count(name: str, value: Any, at_least: int = 1) -> None:
@@ -56,6 +56,17 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
         )
     _require_finite("X", checked)
     return checked
+
+
+def check_rows(name: str, X: Any, n_features: int) -> Array:
+    """``X`` as finite float64 rows of ``n_features`` numbers in C order."""
+    rows = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False, input_name=name)
+    if rows.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has {rows.shape[1]} columns, expected {n_features}: those that were learned."
+        )
+    _require_finite(name, rows)
+    return np.asarray(rows)
 
 
 def remember_inputs(estimator: Any, X: Any) -> None:

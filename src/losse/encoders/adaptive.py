@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from losse.checks import check_count, check_targets
-from losse.encoders.base import Encoder, Scaling, learn_scaling
+from losse.encoders.base import Encoder, ScalingChoice, learn_scaling
 from losse.encoders.cascade import Stage, apply_cascade, fit_cascade
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.losse import LosseEncoder
 from losse.encoders.soft_grid import SoftGridEncoder, with_one
+from losse.scaling import standard
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 
@@ -87,7 +88,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         n_stages: int = 3,
         warm_up: int = 8000,
         linear: bool = True,
-        scaling: Scaling = "standard",
+        scaling: ScalingChoice = "standard",
         seed: int = 0,
     ) -> None:
         self.n_grids = n_grids
@@ -105,12 +106,12 @@ class AdaptiveEncoder(SoftGridEncoder):
         X, Y, weights = X[counted], Y.reshape(len(Y), -1)[counted], weights[counted]
         rng = np.random.default_rng(self.seed)
         self.n_features_in_ = X.shape[1]
-        self._shift, self._scale, self._limit = learn_scaling(self.scaling, X, weights)
-        targets_scaling = learn_scaling("standard", Y, weights)
+        self._scaling, self._limit = learn_scaling(self.scaling, X, weights)
+        targets_scaling = standard(Y, weights)
         if len(X) > MOST_ROWS:
             some = rng.choice(len(X), MOST_ROWS, replace=False)
             X, Y, weights = X[some], Y[some], weights[some]
-        Q = (Y - targets_scaling[0]) * targets_scaling[1]
+        Q = targets_scaling.apply(Y)
         cascade = fit_cascade(self._scaled(X), Q, weights, self.n_stages, rng)
         self._stages, V, gradients = cascade
         axes = draw_directions(gradients, self.n_grids, 2, rng)
@@ -149,8 +150,8 @@ class AdaptiveEncoder(SoftGridEncoder):
             self._stages.append(Stage(directions, offsets, weights))
         super().restore(saved)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_count("n_stages", self.n_stages, at_least=0)
         check_count("warm_up", self.warm_up)
 

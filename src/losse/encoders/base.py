@@ -1,4 +1,4 @@
-"""What all encoders share: the scikit-learn face, the scaling of inputs, the random projection."""
+"""`Encoder`, the base of all encoders: scikit-learn face, scaling of inputs, random projection."""
 
 import math
 import warnings
@@ -14,18 +14,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_weights
 from losse.encoders.features import Features
+from losse.scaling import LIMIT, Scaling, bounded, standard
 from losse.storage.state import State, StateReader
 from losse.typing import Array
-
-LIMIT = 3.0
-"""Scaled inputs are clipped to [-3, 3] (appendix E)."""
 
 # Below this many rows a mean and a standard deviation say little.
 _FEW_ROWS = 10
 # Rows whose features stay in cache between being made and being used.
 _ROWS_AT_ONCE = 512
 
-Scaling = str | tuple[Any, Any] | None
+ScalingChoice = str | tuple[Any, Any] | None
+"""None, "standard", or bounds (low, high)."""
 
 
 class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -34,7 +33,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Subclasses say what the projection looks like (`_draw`) and what becomes of it (`encode`).
     """
 
-    scaling: Scaling
+    scaling: ScalingChoice
     seed: int
     n_features_in_: int
     warm_up = 0
@@ -44,7 +43,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self, X: npt.ArrayLike, y: Any = None, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
         """Learn the scaling from ``X`` and draw the projection; both stay as they are from here."""
-        self._check_parameters()
+        self.check_parameters()
         rows: Array = validate_data(self, X, dtype=np.float64, order="C")
         weights = check_weights(sample_weight, len(rows))
         self.warn_of_few(rows)
@@ -54,8 +53,13 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def freeze(self, X: Array, Y: Array | None, weights: Array) -> None:
         """What `fit` does, for checked rows, targets (where they matter) and weights."""
         self.n_features_in_ = X.shape[1]
-        self._shift, self._scale, self._limit = learn_scaling(self.scaling, X, weights)
+        self._scaling, self._limit = learn_scaling(self.scaling, X, weights)
         self.projection_ = self._draw(np.random.default_rng(self.seed), X.shape[1])
+
+    @property
+    def fitted(self) -> bool:
+        """Whether `fit` or `freeze` has been called."""
+        return hasattr(self, "_padded")
 
     def early(self) -> "Encoder":
         """A new encoder that does the work of this one while there are few rows to learn from."""
@@ -79,6 +83,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @abstractmethod
     def encode(self, X: Array) -> Features:
         """The features of checked rows (float64, C order, finite, of the fitted width)."""
+
+    def no_features(self) -> Features:
+        """Features of the kind that this encoder makes, without a row."""
+        return self.encode(np.empty((0, self.n_features_in_)))
 
     def times(self, X: Array, W: Array, out: Array) -> None:
         """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
@@ -108,7 +116,7 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Targets as `freeze` needs them: not at all, unless a subclass says otherwise."""
         return None
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count("seed", self.seed, at_least=0)
         if not (self.scaling is None or self.scaling == "standard" or _is_pair(self.scaling)):
             raise ValueError(
@@ -152,16 +160,28 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def state(self) -> State:
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
-        return {"shift": self._shift, "scale": self._scale, "projection": self.projection_}
+        shift, factor = self._scaling
+        return {"shift": shift, "scale": factor, "projection": self.projection_}
 
     def restore(self, saved: StateReader) -> None:
         """Become fitted by what `state` has returned."""
         self.n_features_in_ = saved.length("shift")
-        self._shift = saved.array("shift", (self.n_features_in_,))
-        self._scale = saved.array("scale", (self.n_features_in_,))
+        shape: tuple[int, ...] = (self.n_features_in_,)
+        self._scaling = Scaling(saved.array("shift", shape), saved.array("scale", shape))
         self._limit = np.inf if self.scaling is None else LIMIT
         shape = (self._width, *self._projection_shape)
         self.projection_ = saved.array("projection", shape)
+
+    def same_features(self, other: "Encoder") -> bool:
+        """Whether two fitted encoders make the same features of every input."""
+        return self is other or (
+            type(self) is type(other)
+            and self.dimension == other.dimension
+            and self._limit == other._limit
+            and all(
+                np.array_equal(part, other.state()[name]) for name, part in self.state().items()
+            )
+        )
 
     def add_inputs(
         self, projection: npt.ArrayLike, bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
@@ -191,22 +211,22 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if rows.ndim == 0 or rows.shape[1:] != self._projection_shape:
             expected = ", ".join(map(str, ("n", *self._projection_shape)))
             raise ValueError(f"projection has shape {rows.shape}, expected ({expected}).")
-        shift, scale, _ = learn_scaling(bounds, np.zeros((1, len(rows))), np.ones(1))
+        more, _ = learn_scaling(bounds, np.zeros((1, len(rows))))
         widened = np.concatenate([self.projection_, rows])
-        self._shift = np.concatenate([self._shift, shift])
-        self._scale = np.concatenate([self._scale, scale])
+        pairs = zip(self._scaling, more, strict=True)
+        self._scaling = Scaling(*(np.concatenate(pair) for pair in pairs))
         self.n_features_in_ = len(widened)
         self.projection_ = widened
         return self
 
     def _scaled(self, X: Array) -> Array:
         """Inputs as the projection sees them."""
-        return np.clip((X - self._shift) * self._scale, -self._limit, self._limit)
+        return self._scaling.apply(X, self._limit)
 
     @property
     def _input_map(self) -> tuple[Array, Array, float, Array]:
         """What a kernel needs to scale and project an input."""
-        return self._shift, self._scale, self._limit, self._padded
+        return *self._scaling, self._limit, self._padded
 
 
 def truncated_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -223,27 +243,26 @@ def _is_pair(scaling: Any) -> bool:
     return isinstance(scaling, (tuple, list)) and len(scaling) == 2
 
 
-def learn_scaling(scaling: Scaling, X: Array, weights: Array) -> tuple[Array, Array, float]:
-    """Shift, factor and limit: an input becomes clip((x - shift) * factor, -limit, limit)."""
+def learn_scaling(
+    choice: ScalingChoice, X: Array, weights: Array | None = None
+) -> tuple[Scaling, float]:
+    """Scaling of inputs that a choice asks for, and the limit to which they are clipped then."""
     n_features = X.shape[1]
-    if scaling is None:
-        return np.zeros(n_features), np.ones(n_features), np.inf
-    if scaling == "standard":
-        mean = np.average(X, axis=0, weights=weights)
-        spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
-        constant = spread <= 1e-12 * np.abs(X).max(axis=0)  # rounding is no spread
-        return mean, 1.0 / np.where(constant, 1.0, spread), LIMIT
+    if choice is None:
+        return Scaling(np.zeros(n_features), np.ones(n_features)), np.inf
+    if isinstance(choice, str):
+        return standard(X, weights), LIMIT
     try:
         low, high = (
-            np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,)) for bound in scaling
+            np.broadcast_to(np.asarray(bound, dtype=np.float64), (n_features,)) for bound in choice
         )
     except ValueError as error:
         raise ValueError(
-            f"scaling={scaling!r} does not fit {n_features} features: give two numbers, or two "
+            f"scaling={choice!r} does not fit {n_features} features: give two numbers, or two "
             f"arrays of length {n_features}."
         ) from error
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise ValueError(
-            f"scaling={scaling!r}: every low bound must be finite and below its high bound."
+            f"scaling={choice!r}: every low bound must be finite and below its high bound."
         )
-    return (low + high) / 2, 2 * LIMIT / (high - low), LIMIT
+    return bounded(low, high), LIMIT

@@ -5,7 +5,7 @@ import numpy as np
 from losse._kernels.encode import project
 from losse._kernels.simd import aligned, padded
 from losse.checks import check_count, check_positive
-from losse.encoders.base import Encoder, Scaling
+from losse.encoders.base import Encoder, ScalingChoice
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -20,7 +20,7 @@ class ComponentEncoder(Encoder):
         n_components: int = 120,
         *,
         scale: float = 1.0,
-        scaling: Scaling = "standard",
+        scaling: ScalingChoice = "standard",
         seed: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -28,8 +28,8 @@ class ComponentEncoder(Encoder):
         self.scaling = scaling
         self.seed = seed
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_count("n_components", self.n_components)
         check_positive("scale", self.scale)
 

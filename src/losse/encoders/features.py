@@ -1,52 +1,130 @@
-"""What an encoder hands to the regression: the features of a batch of rows.
+"""Features of a batch of rows: what an encoder hands to the regression.
 
-Sparse features list the active entries of each row, the same number in every row; dense ones
-are a plain matrix, in which every entry counts as active.
+Sparse features list the active entries of each row, the same number in every row; dense ones are a
+plain matrix, in which every entry counts as active. Both have the same verbs. Matrices that they
+multiply have rows padded to whole cache lines.
 """
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from losse._kernels.accumulate import add_targets
+from losse._kernels.accumulate import add_square, add_targets
+from losse._kernels.inverse import combine_rows, dot_rows, quadratic_rows
 from losse._kernels.predict import weighted_rows
 from losse._kernels.simd import aligned, padded
+from losse.storage.state import State, StateReader
 from losse.typing import Array
 
 # Rows that `gram` spreads out at once: few enough to stay in cache at 36,300 features.
 _GRAM_COLUMNS = 32
 
 
-@dataclass(frozen=True)
-class SparseFeatures:
-    """Rows with ``indices.shape[1]`` active entries each, out of ``dimension``."""
+class Features(ABC):
+    """Rows Phi of ``dimension`` features; ``values`` are their active entries."""
 
-    indices: npt.NDArray[np.int32]
     values: Array
     dimension: int
 
     def __len__(self) -> int:
-        return len(self.indices)
+        return len(self.values)
+
+    @abstractmethod
+    def __getitem__(self, rows: slice) -> Self: ...
+
+    @abstractmethod
+    def matrix(self) -> Any:
+        """The features as a SciPy or NumPy matrix."""
+
+    @abstractmethod
+    def times(self, W: Array, out: Array) -> None:
+        """out = Phi W."""
+
+    @abstractmethod
+    def add_transposed(self, Y: Array, weights: Array, out: Array) -> None:
+        """out += Phi^T Y, each row with its weight."""
+
+    @abstractmethod
+    def add_products(self, weights: Array, out: npt.NDArray[np.floating]) -> None:
+        """out += sum of w phi phi^T, a full square."""
+
+    @abstractmethod
+    def gram(self, other: Self) -> Array:
+        """Phi Phi'^T: inner products of these rows with those of ``other``."""
+
+    @abstractmethod
+    def inner(self, T: Array) -> Array:
+        """Phi T^T for a few dense rows T, which may be padded."""
+
+    @abstractmethod
+    def combine(self, P: Array, out: Array) -> None:
+        """out = Phi P for a square P with padded rows and columns."""
+
+    @abstractmethod
+    def quadratic(self, P: Array) -> Array:
+        """phi^T P phi of each row, for a symmetric P."""
+
+    @abstractmethod
+    def with_values(self, values: Array) -> Self:
+        """The same entries with other values."""
+
+    def scaled(self, factors: Array) -> Self:
+        """Each row times its factor."""
+        return self.with_values(self.values * factors[:, None])
+
+    def squared(self) -> Self:
+        """Each entry squared."""
+        return self.with_values(self.values**2)
+
+    @abstractmethod
+    def room(self, n: int) -> Self:
+        """Uninitialised features of the same kind for n rows."""
+
+    @abstractmethod
+    def put(self, start: int, rows: Self) -> None:
+        """Overwrite the rows from ``start`` on."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Values for a checkpoint."""
+
+    @abstractmethod
+    def restored(self, saved: StateReader, n: int) -> Self:
+        """n rows of the same kind, from what `state` has returned."""
+
+
+class SparseFeatures(Features):
+    """Rows with ``indices.shape[1]`` active entries each, out of ``dimension``."""
+
+    def __init__(self, indices: npt.NDArray[np.int32], values: Array, dimension: int) -> None:
+        self.indices = indices
+        self.values = values
+        self.dimension = dimension
 
     def __getitem__(self, rows: slice) -> "SparseFeatures":
         return SparseFeatures(self.indices[rows], self.values[rows], self.dimension)
 
     def matrix(self) -> csr_array:
-        """The same features as a SciPy matrix."""
+        """The features as a SciPy matrix."""
         n, active = self.indices.shape
         starts = np.arange(0, n * active + 1, active)
         entries = (self.values.ravel(), self.indices.ravel(), starts)
         return csr_array(entries, shape=(n, self.dimension))
 
     def times(self, W: Array, out: Array) -> None:
-        """out = Phi W, for W and out with rows padded to whole lines."""
+        """out = Phi W."""
         weighted_rows(self.indices, self.values, W, out)
 
     def add_transposed(self, Y: Array, weights: Array, out: Array) -> None:
         """out += Phi^T Y, each row with its weight."""
         add_targets(out, self.indices, self.values, weights, Y)
+
+    def add_products(self, weights: Array, out: npt.NDArray[np.floating]) -> None:
+        """out += sum of w phi phi^T, a full square."""
+        add_square(out, self.indices, self.values, weights)
 
     def gram(self, other: "SparseFeatures") -> Array:
         """Phi Phi'^T: inner products of these rows with those of ``other``."""
@@ -60,34 +138,59 @@ class SparseFeatures:
             products[:, start : start + len(part)] = out[:, : len(part)]
         return products
 
-    def scaled(self, factors: Array) -> "SparseFeatures":
-        """Each row times its factor."""
-        return SparseFeatures(self.indices, self.values * factors[:, None], self.dimension)
+    def inner(self, T: Array) -> Array:
+        """Phi T^T for a few dense rows T, which may be padded."""
+        out = np.empty((len(self), len(T)))
+        dot_rows(self.indices, self.values, T, out)
+        return out
 
-    def squared(self) -> "SparseFeatures":
-        """Each entry squared."""
-        return SparseFeatures(self.indices, self.values**2, self.dimension)
+    def combine(self, P: Array, out: Array) -> None:
+        """out = Phi P for a square P with padded rows and columns."""
+        combine_rows(self.indices, self.values, P, out)
+
+    def quadratic(self, P: Array) -> Array:
+        """phi^T P phi of each row, for a symmetric P."""
+        out = np.empty(len(self))
+        quadratic_rows(self.indices, self.values, P, out)
+        return out
+
+    def with_values(self, values: Array) -> "SparseFeatures":
+        """The same entries with other values."""
+        return SparseFeatures(self.indices, values, self.dimension)
+
+    def room(self, n: int) -> "SparseFeatures":
+        """Uninitialised features of the same kind for n rows."""
+        shape = (n, self.indices.shape[1])
+        return SparseFeatures(np.empty(shape, dtype=np.int32), np.empty(shape), self.dimension)
+
+    def put(self, start: int, rows: "SparseFeatures") -> None:
+        """Overwrite the rows from ``start`` on."""
+        self.indices[start : start + len(rows)] = rows.indices
+        self.values[start : start + len(rows)] = rows.values
+
+    def state(self) -> State:
+        """Values for a checkpoint."""
+        return {"indices": self.indices, "values": self.values}
+
+    def restored(self, saved: StateReader, n: int) -> "SparseFeatures":
+        """n rows of the same kind, from what `state` has returned."""
+        shape = (n, self.indices.shape[1])
+        indices = saved.cells("indices", shape, self.dimension)
+        return SparseFeatures(indices, saved.array("values", shape), self.dimension)
 
 
-@dataclass(frozen=True)
-class DenseFeatures:
+class DenseFeatures(Features):
     """Rows whose entries are all active."""
 
-    values: Array
-
-    def __len__(self) -> int:
-        return len(self.values)
+    def __init__(self, values: Array) -> None:
+        self.values = values
+        self.dimension = int(values.shape[1])
 
     def __getitem__(self, rows: slice) -> "DenseFeatures":
         return DenseFeatures(self.values[rows])
 
-    @property
-    def dimension(self) -> int:
-        """Number of features, D in the paper."""
-        return int(self.values.shape[1])
-
     def matrix(self) -> Array:
-        """The features as an array."""
+        """The features as a NumPy array."""
         return self.values
 
     def times(self, W: Array, out: Array) -> None:
@@ -98,17 +201,42 @@ class DenseFeatures:
         """out += Phi^T Y, each row with its weight."""
         out += (self.values * weights[:, None]).T @ Y
 
+    def add_products(self, weights: Array, out: npt.NDArray[np.floating]) -> None:
+        """out += sum of w phi phi^T, a full square."""
+        out += (self.values * weights[:, None]).T @ self.values
+
     def gram(self, other: "DenseFeatures") -> Array:
         """Phi Phi'^T: inner products of these rows with those of ``other``."""
         return np.asarray(self.values @ other.values.T)
 
-    def scaled(self, factors: Array) -> "DenseFeatures":
-        """Each row times its factor."""
-        return DenseFeatures(self.values * factors[:, None])
+    def inner(self, T: Array) -> Array:
+        """Phi T^T for a few dense rows T, which may be padded."""
+        return np.asarray(self.values @ T[:, : self.dimension].T)
 
-    def squared(self) -> "DenseFeatures":
-        """Each entry squared."""
-        return DenseFeatures(self.values**2)
+    def combine(self, P: Array, out: Array) -> None:
+        """out = Phi P for a square P with padded rows and columns."""
+        np.matmul(self.values, P[: self.dimension], out=out)
 
+    def quadratic(self, P: Array) -> Array:
+        """phi^T P phi of each row, for a symmetric P."""
+        return np.asarray(((self.values @ P) * self.values).sum(axis=1))
 
-Features = SparseFeatures | DenseFeatures
+    def with_values(self, values: Array) -> "DenseFeatures":
+        """The same entries with other values."""
+        return DenseFeatures(values)
+
+    def room(self, n: int) -> "DenseFeatures":
+        """Uninitialised features of the same kind for n rows."""
+        return DenseFeatures(np.empty((n, self.dimension)))
+
+    def put(self, start: int, rows: "DenseFeatures") -> None:
+        """Overwrite the rows from ``start`` on."""
+        self.values[start : start + len(rows)] = rows.values
+
+    def state(self) -> State:
+        """Values for a checkpoint."""
+        return {"values": self.values}
+
+    def restored(self, saved: StateReader, n: int) -> "DenseFeatures":
+        """n rows of the same kind, from what `state` has returned."""
+        return DenseFeatures(saved.array("values", (n, self.dimension)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from losse.checks import check_count
-from losse.encoders.base import Encoder, Scaling, truncated_normal
+from losse.encoders.base import Encoder, ScalingChoice, truncated_normal
 from losse.typing import Array
 
 
@@ -16,7 +16,7 @@ class GridEncoder(Encoder):
         n_bins: int = 10,
         grid_dim: int = 2,
         *,
-        scaling: Scaling = "standard",
+        scaling: ScalingChoice = "standard",
         seed: int = 0,
     ) -> None:
         self.n_grids = n_grids
@@ -25,8 +25,8 @@ class GridEncoder(Encoder):
         self.scaling = scaling
         self.seed = seed
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         for name in ("n_grids", "n_bins", "grid_dim"):
             check_count(name, getattr(self, name))
         # Powers of large numbers take for ever: see first whether they could be right at all.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from losse.checks import check_count
-from losse.encoders.base import Scaling
+from losse.encoders.base import ScalingChoice
 from losse.encoders.directions import few_inputs
 from losse.encoders.soft_grid import SoftGridEncoder
 from losse.typing import Array
@@ -72,15 +72,15 @@ class LosseEncoder(SoftGridEncoder):
         *,
         inputs_per_axis: int | None = None,
         linear: bool = False,
-        scaling: Scaling = "standard",
+        scaling: ScalingChoice = "standard",
         seed: int = 0,
     ) -> None:
         super().__init__(n_grids, n_bins, grid_dim, scaling=scaling, seed=seed)
         self.inputs_per_axis = inputs_per_axis
         self.linear = linear
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.inputs_per_axis is not None:
             check_count("inputs_per_axis", self.inputs_per_axis)
 

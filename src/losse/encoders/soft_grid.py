@@ -14,10 +14,10 @@ class SoftGridEncoder(GridEncoder):
 
     linear: bool
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if not isinstance(self.linear, bool | np.bool_):
             raise TypeError(f"linear={self.linear!r} must be True or False.")
-        super()._check_parameters()
+        super().check_parameters()
 
     @property
     def cells_per_grid(self) -> int:

@@ -1,6 +1,5 @@
-"""Follow-the-leader regression: the memories A and B, the solvers, and `FTLRegressor`."""
+"""Follow-the-leader regression: `FTLRegressor`, and the learner, memories and solvers behind it."""
 
-from losse.ftl.merging import merge_all
-from losse.ftl.regressor import FTLRegressor
+from losse.ftl.regressor import FTLRegressor, merge_all
 
 __all__ = ["FTLRegressor", "merge_all"]

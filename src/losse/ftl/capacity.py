@@ -1,4 +1,4 @@
-"""Will it fit? Memory is estimated, and refused with advice, before anything is allocated."""
+"""Memory needed and free: what will not fit is refused, with advice, before it is allocated."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-r"""How sure is the model? The posterior of Bayesian linear regression, from the memories alone.
+r"""The posterior of Bayesian linear regression, from the memories alone: how sure a model is.
 
 With Gaussian noise of variance :math:`\sigma^2` and the prior
 :math:`W \sim N(0, \sigma^2 / \lambda)`, of which the leader is the posterior mean, a new target has
@@ -19,13 +19,13 @@ import numpy as np
 from scipy.linalg.lapack import dpotri, dtrtrs
 from sklearn.exceptions import ConvergenceWarning
 
-from losse._kernels.inverse import mirror, quadratic_rows
+from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
-from losse.encoders import Features, SparseFeatures
+from losse.encoders.features import Features
 from losse.ftl.capacity import require_memory
-from losse.ftl.conjugate import block_inverses, solve_system
-from losse.ftl.layout import SQUARE_LIMIT
-from losse.ftl.solver import Solver, ridge_cholesky
+from losse.ftl.memories.base import SQUARE_LIMIT
+from losse.ftl.solvers.base import Solver, ridge_cholesky
+from losse.ftl.solvers.conjugate import block_inverses, solve_system
 from losse.typing import Array
 
 PROBES = 8
@@ -63,16 +63,16 @@ class Posterior(ABC):
         self.noise: Array = errors / (unit * freedom)
 
     def variance(self, features: Features) -> Array:
-        """Of new targets, (rows, outputs)."""
+        """Variances of new targets, (rows, outputs)."""
         spread = 1.0 + self._unit * np.maximum(self._leverage(features), 0.0)
-        return spread[:, None] * self.noise
+        return spread[:, None] * self.noise[: self._memory.n_outputs]
 
     @abstractmethod
     def _prepare(self) -> None: ...
 
     @abstractmethod
     def _trace(self) -> float:
-        """Of (A + lambda I)^-1."""
+        """Trace of (A + lambda I)^-1."""
 
     @abstractmethod
     def _leverage(self, features: Features) -> Array:
@@ -98,11 +98,7 @@ class InversePosterior(Posterior):
         return float(self._P.trace())
 
     def _leverage(self, features: Features) -> Array:
-        if isinstance(features, SparseFeatures):
-            out = np.empty(len(features))
-            quadratic_rows(features.indices, features.values, self._P, out)
-            return out
-        return np.asarray(((features.values @ self._P) * features.values).sum(axis=1))
+        return features.quadratic(self._P)
 
 
 class SamplePosterior(Posterior):
@@ -123,7 +119,7 @@ class SamplePosterior(Posterior):
         return float(self._memory.dimension - n) / self._penalty + float(inverse.trace())
 
     def _leverage(self, features: Features) -> Array:
-        cross = self._samples.features.gram(features)  # type: ignore[arg-type]
+        cross = self._samples.features.gram(features)
         half = dtrtrs(self._factor, cross, lower=1)[0]
         return np.asarray(
             ((features.values**2).sum(axis=1) - (half**2).sum(axis=0)) / self._penalty
@@ -194,5 +190,5 @@ def new_posterior(solver: Solver, unit: float, discount: float) -> Posterior:
     """The posterior in the form that suits the number of features."""
     if solver.samples is not None:
         return SamplePosterior(solver, unit, discount)
-    form = IteratedPosterior if solver.memory.dimension > SQUARE_LIMIT else InversePosterior
+    form = IteratedPosterior if solver.memory.large else InversePosterior
     return form(solver, unit, discount)

@@ -1,4 +1,4 @@
-"""How well does the model predict what it has not yet seen?  Every row is a test before a lesson.
+"""`Prequential`: test-then-train error of a model over its life.
 
 Each batch is predicted before it is learned (prequential, or progressive, validation). In its
 first call, before it has learned anything, a model predicts zero.
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from losse.scaling import RunningMoments
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
 POINTS = 256
-"""Of a curve, at most: then every second one is dropped."""
+"""Points of a curve, at most: then every second one is dropped."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,10 @@ class Prequential:
 
     def __init__(self, n_outputs: int) -> None:
         self.loss = np.zeros(n_outputs)
-        """Of all predictions so far, weighted like the memories."""
+        """Squared errors of all predictions so far, weighted like the memories."""
         self._rows = 0
-        self._weight = 0.0
         self._errors = np.zeros(n_outputs)
-        self._mean = np.zeros(n_outputs)
-        self._deviations = np.zeros(n_outputs)
+        self._targets = RunningMoments(n_outputs)
         self._stride = 1
         # One row per point: rows, weight, errors and deviations up to there.
         self._points = np.zeros((POINTS, 2 + 2 * n_outputs))
@@ -59,7 +58,7 @@ class Prequential:
         errors = weights @ squares
         self._errors += errors
         self.loss += errors if grown is weights else grown @ squares
-        self._add_targets(Y, weights)
+        self._targets.add(Y, weights)
         self._rows += len(Y)
         if self._count == 0 or self._rows >= self._points[self._count - 1, 0] + self._stride:
             self._add_point()
@@ -67,8 +66,8 @@ class Prequential:
     @property
     def spread(self) -> Array:
         """Variance of each output so far; infinite for those that never vary."""
-        variance = self._deviations / max(self._weight, np.finfo(float).tiny)
-        varies = variance > (1e-12 * self._mean) ** 2
+        variance = self._targets.variance
+        varies = variance > (1e-12 * self._targets.mean) ** 2
         return np.where(varies, variance, np.inf)
 
     @property
@@ -78,7 +77,7 @@ class Prequential:
             return float("nan")
         S = len(self.loss)
         first = self._points[0]
-        errors = (self._errors - first[2 : 2 + S]) / (self._weight - first[1])
+        errors = (self._errors - first[2 : 2 + S]) / (self._targets.weight - first[1])
         return _over(errors, self.spread)
 
     def curve(self) -> Curve:
@@ -94,35 +93,21 @@ class Prequential:
         return Curve(points[1:, 0].copy(), mse, nmse)
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
-        return {
-            "loss": self.loss, "rows": self._rows, "weight": self._weight, "errors": self._errors,
-            "mean": self._mean, "deviations": self._deviations, "stride": self._stride,
+        """Values for a checkpoint."""
+        return self._targets.state() | {
+            "loss": self.loss, "rows": self._rows, "errors": self._errors, "stride": self._stride,
             "count": self._count, "points": self._points[: self._count],
         }  # fmt: skip
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
-        for name, out in (("loss", self.loss), ("errors", self._errors), ("mean", self._mean)):
-            saved.array(name, out=out)
-        saved.array("deviations", out=self._deviations)
+        self._targets.restore(saved)
+        saved.array("loss", out=self.loss)
+        saved.array("errors", out=self._errors)
         self._rows = saved.count("rows")
-        self._weight = saved.number("weight", at_least=0.0)
         self._stride = saved.count("stride")
         self._count = saved.count("count", at_most=POINTS)
         saved.array("points", out=self._points[: self._count])
-
-    def _add_targets(self, Y: Array, weights: Array) -> None:
-        """Mean and squared deviations, by the update of two sets (Chan, Golub and LeVeque)."""
-        weight = float(weights.sum())
-        mean = weights @ Y / weight
-        step = mean - self._mean
-        total = self._weight + weight
-        self._deviations += step * step * (self._weight * weight / total)
-        if len(Y) > 1:
-            self._deviations += weights @ (Y - mean) ** 2
-        self._mean += step * (weight / total)
-        self._weight = total
 
     def _add_point(self) -> None:
         if self._count == POINTS:
@@ -130,8 +115,10 @@ class Prequential:
             self._points[:half] = self._points[::2]
             self._count = half
             self._stride *= 2
-        values = np.concatenate([[self._rows, self._weight], self._errors, self._deviations])
-        self._points[self._count] = values
+        targets = self._targets
+        self._points[self._count] = np.concatenate(
+            [[self._rows, targets.weight], self._errors, targets.deviations]
+        )
         self._count += 1
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import fields
 from threading import RLock
 from typing import Any, Literal, Self, overload
 
@@ -19,14 +22,14 @@ from losse.checks import (
     remember_inputs,
 )
 from losse.encoders import Encoder
-from losse.ftl import checkpoint, learning, merging
-from losse.ftl.construction import check_parameters
-from losse.ftl.past import Past, Source
-from losse.ftl.posterior import Posterior, new_posterior
-from losse.ftl.prequential import Curve, Prequential
-from losse.ftl.ridges import Contest
-from losse.ftl.solver import Solver
+from losse.encoders import registry as encoders
+from losse.ftl import checkpoint
+from losse.ftl.kept_rows import Rows
+from losse.ftl.learner import Learner
+from losse.ftl.prequential import Curve
+from losse.ftl.settings import Settings, Source
 from losse.storage.archive import Progress
+from losse.storage.state import State, StateReader
 from losse.typing import Array
 
 
@@ -98,18 +101,9 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     1.0
     """
 
-    encoder_: Encoder
     n_features_in_: int
-    n_outputs_: int
-    n_samples_seen_: int
-    _solver: Solver
-    _posterior: Posterior | None
-    _contest: Contest | None
-    _prequential: Prequential
-    _past: Past | None
-    _built: int
+    _learner: Learner
     _single: bool
-    _weight: float
 
     def __init__(
         self,
@@ -138,7 +132,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
         """Learn from more rows: one, or a batch of any size."""
-        return self._learn(X, y, sample_weight, reset=not hasattr(self, "_solver"))
+        return self._learn(X, y, sample_weight, reset=not hasattr(self, "_learner"))
 
     @overload
     def predict(self, X: npt.ArrayLike, return_std: Literal[False] = False) -> Array: ...
@@ -161,12 +155,14 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> mean.shape, std.shape
         ((3,), (3,))
         """
-        if not hasattr(self, "_solver"):
+        if not hasattr(self, "_learner"):
             check_is_fitted(self)
+        rows = check_inputs(self, X, reset=False)
         with self._guard:
-            X = check_inputs(self, X, reset=False)
-            predictions = self._shaped(learning.predict(self, X))
-            return (predictions, self._deviations(X)) if return_std else predictions
+            if not return_std:
+                return self._shaped(self._learner.predict(rows))
+            mean, std = self._learner.predict_std(rows)
+        return self._shaped(mean), self._shaped(std)
 
     def unlearn(
         self,
@@ -206,19 +202,15 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
+        rows, counted = self._checked(X, y, sample_weight, self.n_outputs_)
+        ages = check_ages(age, len(counted))[counted]
         with self._guard:
-            inputs = check_inputs(self, X, reset=False)
-            targets = check_targets(y, len(inputs), self.n_outputs_)
-            weights = check_weights(sample_weight, len(inputs))
-            ages = check_ages(age, len(inputs))
-            counted = weights > 0
-            if counted.sum() > self.n_samples_seen_:
+            if len(rows) > self.n_samples_seen_:
                 raise ValueError(
-                    f"X has {counted.sum()} rows to unlearn, but only {self.n_samples_seen_} were "
+                    f"X has {len(rows)} rows to unlearn, but only {self.n_samples_seen_} were "
                     "learned: pass only rows that were learned, each once."
                 )
-            weights = weights * self.discount**ages * self._weight
-            learning.unlearn(self, inputs[counted], targets[counted], weights[counted])
+            self._learner.unlearn(rows, ages)
         return self
 
     def merge(self, other: FTLRegressor) -> Self:
@@ -238,12 +230,12 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> parts[0].merge(parts[1]).n_samples_seen_
         300
         """
-        merging.require_mergeable(self, other)
+        _require_mergeable(self, other)
         # Always in the same order, or two threads could wait for each other.
         first, second = (self, other) if id(self) < id(other) else (other, self)
         with first._guard, second._guard:
-            merging.absorb(self, other)
-            self._solver.renew()
+            self._learner.absorb(other._learner)
+            self._learner.solve()
         return self
 
     def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
@@ -273,25 +265,74 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with self._guard:
-            checkpoint.save(self, path, progress)
+            checkpoint.write(path, self._state(), progress)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], progress: bool | Progress = True) -> Self:
         """Read a model that `save` has written.
 
         A file that is damaged, foreign, too new or makes no sense raises
-        `losse.storage.archive.ArchiveError`, a `ValueError`, that says what is wrong with it.
+        `losse.storage.ArchiveError`, a `ValueError`, that says what is wrong with it.
         """
         model = cls()
-        checkpoint.load(model, path, progress)
+        with checkpoint.opened(path, progress) as saved:
+            model._restore(saved)
         return model
+
+    def _state(self) -> State:
+        """Values for a checkpoint."""
+        learner, given = self._learner, self.encoder
+        return (
+            Settings.of(self).state()
+            | learner.state()
+            | {
+                "given_encoder": None if given is None else encoders.describe(given),
+                "given_fitted": given is not None and given.fitted,
+                "encoder_names": _names(learner.encoder),
+                "names": _names(self),
+                "single": self._single,
+            }
+        )
+
+    def _restore(self, saved: StateReader) -> None:
+        """Take over what `_state` has returned."""
+        settings = Settings.read(saved)
+        learner = Learner.read(settings, saved)
+        names = [field.name for field in fields(settings)]
+        self.set_params(**{name: getattr(settings, name) for name in names})
+        if saved.value("given_encoder") is None:
+            self.encoder = None
+        elif saved.flag("given_fitted"):
+            self.encoder = deepcopy(learner.encoder)
+        self.n_features_in_ = learner.n_features
+        _take_names(learner.encoder, saved, "encoder_names")
+        _take_names(self, saved, "names")
+        self._single = saved.flag("single")
+        if self._single and learner.n_outputs > 1:
+            saved.refuse(f"single is true, but n_outputs={learner.n_outputs}")
+        self._learner = learner
+
+    @property
+    def encoder_(self) -> Encoder:
+        """The encoder in use."""
+        return self._fitted("encoder_").encoder
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of targets."""
+        return self._fitted("n_outputs_").n_outputs
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows learned."""
+        return self._fitted("n_samples_seen_").n_samples
 
     @property
     def weights_(self) -> Array:
         """W, of shape (D, n_outputs): a copy of the weights at this moment."""
-        solver = self._fitted("weights_")
+        learner = self._fitted("weights_")
         with self._guard:
-            return solver.weights[:, : self.n_outputs_].copy()
+            return learner.weights
 
     @property
     def ridge_(self) -> float:
@@ -301,8 +342,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     @property
     def prequential_error_(self) -> float:
         """Squared error before learning over the targets' variance; of all calls but the first."""
-        self._fitted("prequential_error_")
-        return self._prequential.nmse
+        return self._fitted("prequential_error_").prequential_error
 
     @property
     def prequential_(self) -> Curve:
@@ -317,8 +357,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> bool(curve.nmse[-1] < curve.nmse[0]), curve.mse.shape
         (True, (9, 2))
         """
-        self._fitted("prequential_")
-        return self._prequential.curve()
+        return self._fitted("prequential_").prequential
 
     @property
     def regret_(self) -> Array:
@@ -328,50 +367,47 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         less that of the present weights on the same rows. Weighted, and discounted, like
         these. Rows that were unlearned keep what they have cost.
         """
-        solver = self._fitted("regret_")
+        learner = self._fitted("regret_")
         with self._guard:
-            hindsight = solver.memory.squared_errors(solver.weights)[: self.n_outputs_]
-            return np.asarray((self._prequential.loss - hindsight) / self._weight)
+            return learner.regret
 
-    def _fitted(self, name: str) -> Solver:
-        if not hasattr(self, "_solver"):
+    def _fitted(self, name: str) -> Learner:
+        if not hasattr(self, "_learner"):
             raise AttributeError(f"There is {name} only after fit or partial_fit.")
-        return self._solver
+        return self._learner
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
+        settings = Settings.of(self)
+        if reset:
+            settings.check()
+        rows, _ = self._checked(X, y, sample_weight, None if reset else self.n_outputs_)
         with self._guard:
             if reset:
-                check_parameters(self)
-            n_outputs = None if reset else self.n_outputs_
-            inputs = check_inputs(self, X, reset=reset)
-            targets = check_targets(y, len(inputs), n_outputs)
-            weights = check_weights(sample_weight, len(inputs))
-            if sample_weight is not None and not weights.all():
-                counted = weights > 0
-                inputs, targets, weights = inputs[counted], targets[counted], weights[counted]
-            if reset:
-                learning.start(self, inputs, targets, weights)
+                learner = Learner(settings, rows)
                 remember_inputs(self, X)
+                self._single = np.ndim(y) == 1
+                self._learner = learner
             else:
-                learning.learn(self, inputs, targets, weights)
+                self._learner.settings = settings  # parameters may be set between calls
+                self._learner.learn(rows)
         return self
 
-    def _shaped(self, padded_rows: Array) -> Array:
-        """Rows without their padding, in the shape that targets were given in."""
-        rows = padded_rows[:, : self.n_outputs_]
-        return rows[:, 0].copy() if self._single else rows.copy()
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, n_outputs: int | None
+    ) -> tuple[Rows, npt.NDArray[np.bool_]]:
+        """Rows that count, and which ones do; ``n_outputs`` is None in a model that begins."""
+        inputs = check_inputs(self, X, reset=n_outputs is None)
+        targets = check_targets(y, len(inputs), n_outputs)
+        weights = check_weights(sample_weight, len(inputs))
+        rows = Rows(inputs, targets.reshape(len(inputs), -1), weights)
+        counted = weights > 0
+        if sample_weight is None or counted.all():
+            return rows, counted
+        return Rows(rows.X[counted], rows.Y[counted], weights[counted]), counted
 
-    def _deviations(self, X: Array) -> Array:
-        if self._solver.memory.total == 0.0:  # all was unlearned
-            return self._shaped(np.full((len(X), self.n_outputs_), np.inf))
-        if self._posterior is None:
-            self._posterior = new_posterior(self._solver, self._weight, self.discount)
-        step = learning.rows_at_once(self)
-        parts = [
-            self._posterior.variance(self.encoder_.encode(X[start : start + step]))
-            for start in range(0, len(X), step)
-        ]
-        return self._shaped(np.sqrt(np.concatenate(parts)))
+    def _shaped(self, rows: Array) -> Array:
+        """Rows in the shape that targets were given in."""
+        return rows[:, 0].copy() if self._single else rows.copy()
 
     @property
     def _guard(self) -> RLock:
@@ -382,19 +418,92 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         with self._guard:
             state: dict[str, Any] = super().__getstate__().copy()
-        for derived in ("_lock", "_posterior"):
-            state.pop(derived, None)
+        state.pop("_lock", None)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "_solver"):
-            self._posterior = None
-
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_solver")
+        return hasattr(self, "_learner")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = True
         return tags
+
+
+def merge_all(models: Iterable[FTLRegressor]) -> FTLRegressor:
+    """One new model that has learned everything that these have.
+
+    All must share one fitted encoder: fit it once, and give it to each. The models may come from
+    other processes, or one after the other from a generator, such as
+    ``merge_all(map(FTLRegressor.load, paths))``; then no more than two are in memory at a time.
+    They stay as they are. The result has the parameters of the first.
+
+    >>> import numpy as np
+    >>> from losse import FTLRegressor, LosseEncoder
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> y = np.sin(X[:, 0])
+    >>> encoder = LosseEncoder(n_grids=5).fit(X)
+    >>> shards = [FTLRegressor(encoder, ridge=1e-5).fit(X[k::3], y[k::3]) for k in range(3)]
+    >>> whole = FTLRegressor(encoder, solver="dense", ridge=1e-5).fit(X, y)
+    >>> bool(np.allclose(merge_all(shards).predict(X), whole.predict(X)))
+    True
+    """
+    merged: FTLRegressor | None = None
+    for model in models:
+        if merged is None:
+            _require_mergeable(model, model)
+            merged = _empty_like(model)
+        _require_mergeable(merged, model)
+        with model._guard:
+            merged._learner.absorb(model._learner)
+    if merged is None:
+        raise ValueError("models is empty: pass at least one fitted FTLRegressor.")
+    merged._learner.solve()
+    return merged
+
+
+def _empty_like(model: FTLRegressor) -> FTLRegressor:
+    """A model with the same parameters, encoder and outputs that has learned nothing yet."""
+    empty = type(model)(**model.get_params(deep=False))
+    with model._guard:
+        inputs = {key: value for key, value in vars(model).items() if key.endswith("_in_")}
+        empty.__dict__.update(deepcopy(inputs), _single=model._single)
+        empty._learner = model._learner.empty_like()
+    return empty
+
+
+def _require_mergeable(model: FTLRegressor, other: Any) -> None:
+    """Raise unless the sums of both models are over the same features and outputs."""
+    if not isinstance(other, FTLRegressor):
+        raise TypeError(f"other={other!r} is not an FTLRegressor: only those can be merged.")
+    check_is_fitted(model)
+    check_is_fitted(other)
+    model._learner.require_mergeable(other._learner)
+    mine, theirs = (getattr(one, "feature_names_in_", None) for one in (model, other))
+    if not np.array_equal(mine, theirs):
+        raise ValueError(
+            "other.feature_names_in_ differs from this model's: give both the same columns."
+        )
+    if model._single != other._single:
+        mine, theirs = ("1-d" if one._single else "2-d" for one in (model, other))
+        raise ValueError(
+            f"other has {theirs} targets, but this model {mine} ones: both must learn the same."
+        )
+
+
+def _names(estimator: Any) -> list[str] | None:
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _take_names(estimator: Any, saved: StateReader, key: str) -> None:
+    names = saved.value(key)
+    if names is None:
+        return
+    if (
+        not isinstance(names, list)
+        or len(names) != estimator.n_features_in_
+        or not all(isinstance(name, str) for name in names)
+    ):
+        saved.refuse(f"{key} is not a list of {estimator.n_features_in_} texts")
+    estimator.feature_names_in_ = np.array(names, dtype=object)

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps of a model, and how it is read back without trusting the file.
+"""State of a model by name, and `StateReader`, which reads it back without trusting the file.
 
 Every part of a model has two methods: ``state`` returns names with arrays, numbers or words;
 ``restore`` takes them from a `StateReader`, which checks each. Some arrays hold cell numbers that
@@ -128,6 +128,10 @@ class StateReader:
             self.refuse(f"array {name} has shape {shape}, expected one axis")
         return int(shape[0])
 
+    def has_shape(self, name: str, shape: tuple[int, ...]) -> bool:
+        """Whether an array of this shape is there."""
+        return self._archive.shapes.get(self._prefix + name, (None, None))[1] == shape
+
     def require_shape(
         self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64
     ) -> None:
@@ -155,6 +159,17 @@ class StateReader:
         if out.dtype.kind == "f" and not all(map(_is_finite, out if out.ndim > 1 else [out])):
             self.refuse(f"array {name} contains NaN or infinity")
         return out
+
+    def columns(self, name: str, out: npt.NDArray[Any], width: int) -> None:
+        """Read the first ``width`` columns of ``out``, whose others are padding.
+
+        Files of version 0.1 have the padding, too.
+        """
+        _, shape = self._archive.shapes.get(self._prefix + name, (None, ()))
+        if shape == out.shape:
+            self.array(name, out=out)
+        else:
+            out[..., :width] = self.array(name, (*out.shape[:-1], width), out.dtype)
 
     def cells(self, name: str, shape: tuple[int, ...], below: int) -> npt.NDArray[np.int32]:
         """Cell numbers from 0 to ``below`` - 1."""

@@ -1,4 +1,4 @@
-r"""The leader of a model too large to invert: conjugate gradients, continued from batch to batch.
+r"""Conjugate gradients towards the leader of a model too large to invert, from batch to batch.
 
 Solves :math:`(A + \lambda I) W = B` for all outputs at once. The residual B - (A + lambda I) W is
 kept from one batch to the next, so a warm start costs no product with A. Each grid's own block of A
@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from losse._kernels.simd import aligned
-from losse.encoders import Features
-from losse.ftl.memory import Memory, NotLearnedError
+from losse.encoders.features import Features
+from losse.ftl.memories.base import Memory, NotLearnedError
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -21,6 +21,8 @@ REFRESH = 1.1
 """Growth of total after which the preconditioner is made anew."""
 RENEWAL = 60
 """Iterations after a merge or unlearning, in solvers that do not promise to reach the leader."""
+OTHER_RIDGE = 10
+"""Iterations for the leader of another ridge."""
 MOST_ITERATIONS = 1000
 """Of a solution that has no limit of its own; rounding may keep it from its tolerance."""
 
@@ -74,10 +76,10 @@ class ConjugateGradients:
         )
 
     def state(self) -> State:
-        """What a checkpoint keeps; the weights are the solver's."""
+        """Values for a checkpoint; the weights are the solver's."""
         return {
             "lambda": self._lambda,
-            "residual": self._residual,
+            "residual": self._residual[:, : self.memory.n_outputs],
             "precondition_at": self._precondition_at,
             "inverse_blocks": self._inverse_blocks,
         }
@@ -85,7 +87,7 @@ class ConjugateGradients:
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self._lambda = saved.positive("lambda")
-        saved.array("residual", out=self._residual)
+        saved.columns("residual", out=self._residual, width=self.memory.n_outputs)
         self._precondition_at = saved.number("precondition_at", at_least=0.0)
         self._inverse_blocks = saved.array("inverse_blocks", self.memory.block_shape)
 
@@ -93,6 +95,13 @@ class ConjugateGradients:
 def approach_leader(memory: Memory, ridge: float, W: Array, iterations: int | None) -> None:
     """Change the weights towards the leader of memories that have changed."""
     ConjugateGradients(memory, ridge, W, iterations).start()
+
+
+def leader_for(memory: Memory, ridge: float, W: Array) -> Array:
+    """Weights near the leader for another ridge, starting from those for this one."""
+    other = W.copy()
+    approach_leader(memory, ridge, other, OTHER_RIDGE)
+    return other
 
 
 def take_out(

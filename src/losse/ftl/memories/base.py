@@ -1,7 +1,10 @@
-"""The two memories of the paper, A = sum phi phi^T and B = sum phi y^T.
+"""`Memory`: the sums A = sum phi phi^T and B = sum phi y^T of the paper, in any layout.
 
 Sums can be added to, taken from and added up: learning, unlearning and merging are one
 operation each.
+
+Rows of B are padded to whole cache lines, for the kernels. Solvers, which work on B, know of this;
+nothing above them does, and checkpoints are without it.
 """
 
 from abc import ABC, abstractmethod
@@ -9,12 +12,13 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from losse._kernels.accumulate import add_square
 from losse._kernels.simd import aligned, padded
-from losse.encoders import Features, SparseFeatures
+from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
+SQUARE_LIMIT = 8192
+"""Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
 
@@ -35,38 +39,47 @@ class Memory(ABC):
 
     Attributes
     ----------
+    dimension, n_outputs
+        D and S in the paper.
     A
         Sum of w phi phi^T, in the layout of the subclass.
     B
-        Sum of w phi y^T, (D, S) with rows padded to whole cache lines.
+        Sum of w phi y^T, (D, S) with padded rows.
     total
         Sum of w: the number of samples, if none has a weight.
     squares
-        Sum of w y^2 per output.
+        Sum of w y^2 per output, padded like B.
     """
 
     A: npt.NDArray[np.floating]
 
     def __init__(self, dimension: int, n_outputs: int) -> None:
         self.dimension = dimension
+        self.n_outputs = n_outputs
         self.B = aligned((dimension, padded(n_outputs)))
         self.total = 0.0
         self.squares = np.zeros(padded(n_outputs))
 
+    def padded(self, Y: Array) -> Array:
+        """Targets (n, S) with rows padded like those of B."""
+        out = aligned((len(Y), self.B.shape[1]))
+        out[:, : self.n_outputs] = Y
+        return out
+
     def add(self, features: Features, Y: Array, weights: Array) -> None:
-        """Take a batch in, or out by negative weights. ``Y`` has padded rows, like B."""
+        """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
         features.add_transposed(Y, weights, self.B)
         self.total += float(weights.sum())
         self.squares += weights @ (Y * Y)
 
-    def objective(self, W: Array, residual: Array, ridge: float) -> float:
-        """sum w ||y - W^T phi||^2 + ridge ||W||^2, given residual = B - (A + ridge I) W.
+    def objective(self, W: Array, residual: Array, penalty: float) -> float:
+        """sum w ||y - W^T phi||^2 + penalty ||W||^2, given residual = B - (A + penalty I) W.
 
         Never below its second part, whatever rounding does to the first.
         """
         value = self.squares.sum() - (W * (self.B + residual)).sum()
-        return float(max(value, ridge * (W * W).sum()))
+        return float(max(value, penalty * (W * W).sum()))
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
@@ -78,9 +91,6 @@ class Memory(ABC):
         """Add the sums of another memory of the same layout, times ``factor``."""
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
-        self._absorb_targets(other, factor)
-
-    def _absorb_targets(self, other: "Memory", factor: float) -> None:
         self.B += factor * other.B
         self.squares += factor * other.squares
         self.total += factor * other.total
@@ -92,7 +102,7 @@ class Memory(ABC):
         self.total = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
-        """Raise `ValueError` if these samples cannot be part of the sums."""
+        """Raise `NotLearnedError` if these samples cannot be part of the sums."""
         square = features.squared()
         diagonal = aligned((self.dimension, padded(1)))
         column = aligned((len(features), padded(1)))
@@ -117,24 +127,31 @@ class Memory(ABC):
             raise NotLearnedError()
 
     @property
+    def large(self) -> bool:
+        """Whether a D x D array beside A would be too much."""
+        return self.dimension > SQUARE_LIMIT
+
+    @property
     def rounding(self) -> float:
         """Share of a sum that rounding may have changed."""
         return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
 
     def squared_errors(self, W: Array) -> Array:
-        """sum w (y - W^T phi)^2 per output."""
+        """sum w (y - W^T phi)^2 per output, padded like B."""
         errors = self.squares - (W * (2 * self.B - self.times(W))).sum(axis=0)
         return np.maximum(errors, 1e-14 * self.squares)  # what rounding leaves of a perfect fit
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
-        return {"A": self.A, "B": self.B, "squares": self.squares, "total": self.total}
+        """Values for a checkpoint."""
+        S = self.n_outputs
+        own = {"A": self.A, "B": self.B[:, :S], "squares": self.squares[:S], "total": self.total}
+        return own
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         saved.array("A", out=self.A)
-        saved.array("B", out=self.B)
-        saved.array("squares", out=self.squares)
+        saved.columns("B", out=self.B, width=self.n_outputs)
+        saved.columns("squares", out=self.squares, width=self.n_outputs)
         self.total = saved.number("total", at_least=0.0)
 
     @abstractmethod
@@ -150,6 +167,14 @@ class Memory(ABC):
         """A W, for W with padded rows."""
 
     @abstractmethod
+    def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
+        """Some rows of A, times W with padded rows."""
+
+    @abstractmethod
+    def block(self, cells: npt.NDArray[np.int32]) -> Array:
+        """A_ss for some cells s, in ascending order."""
+
+    @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
 
@@ -161,45 +186,3 @@ class Memory(ABC):
     @abstractmethod
     def diagonal_blocks(self) -> Array:
         """The blocks on A's diagonal, (number, size, size): one per grid, or slices of 128."""
-
-
-class SquareMemory(Memory):
-    """A as a full square."""
-
-    def __init__(self, dimension: int, n_outputs: int, dtype: npt.DTypeLike) -> None:
-        super().__init__(dimension, n_outputs)
-        self.A = np.zeros((dimension, dimension), dtype)
-
-    def add_products(self, features: Features, weights: Array) -> None:
-        """A += sum of w phi phi^T."""
-        if isinstance(features, SparseFeatures):
-            add_square(self.A, features.indices, features.values, weights)
-        else:
-            self.A += (features.values * weights[:, None]).T @ features.values
-
-    def diagonal(self) -> Array:
-        """The diagonal of A."""
-        return np.array(self.A.diagonal(), dtype=np.float64)
-
-    def times(self, W: Array) -> Array:
-        """A W, for W with padded rows."""
-        return np.asarray(self.A @ W.astype(self.A.dtype, copy=False), dtype=np.float64)
-
-    def square(self) -> Array:
-        """A as a new full square of doubles."""
-        return np.array(self.A, dtype=np.float64)
-
-    @property
-    def block_shape(self) -> tuple[int, int, int]:
-        """Shape of `diagonal_blocks`."""
-        size = min(128, self.dimension)
-        return -(-self.dimension // size), size, size
-
-    def diagonal_blocks(self) -> Array:
-        """Slices of 128 along the diagonal; the last one is filled up with the identity."""
-        count, size, _ = self.block_shape
-        blocks = np.tile(np.eye(size), (count, 1, 1))
-        for k in range(count):
-            part = self.A[k * size : (k + 1) * size, k * size : (k + 1) * size]
-            blocks[k, : len(part), : len(part)] = part
-        return blocks

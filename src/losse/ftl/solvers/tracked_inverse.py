@@ -1,4 +1,4 @@
-r"""The leader, once samples are many: the inverse :math:`P = (A + \lambda_0 I)^{-1}`, kept current.
+r"""The inverse :math:`P = (A + \lambda_0 I)^{-1}`, kept current, for the leader of many samples.
 
 A batch changes P by a matrix of low rank (Woodbury's identity, the recursive form of appendix B);
 such changes are collected and pushed into P together.
@@ -19,11 +19,11 @@ from scipy.linalg.lapack import dpotri
 
 from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
-from losse._kernels.inverse import combine_rows, dot_rows, mirror
+from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
-from losse.encoders import Features, SparseFeatures
-from losse.ftl.memory import Memory, NotLearnedError
-from losse.ftl.solver import ridge_cholesky
+from losse.encoders.features import Features
+from losse.ftl.memories.base import Memory, NotLearnedError
+from losse.ftl.solvers.base import ridge_cholesky
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -89,26 +89,30 @@ class TrackedInverse:
         self._correct(LEADER)
 
     def state(self) -> State:
-        """What a checkpoint keeps; the weights are the solver's."""
+        """Values for a checkpoint; the weights are the solver's."""
+        D = self.memory.dimension
         return {
             "lambda": self._lambda,
             "own_lambda": self._own_lambda,
-            "P": self._P,
-            "pending": self._pending[: self._count],
+            "P": self._P[:D, :D],
+            "pending": self._pending[: self._count, :D],
             "count": self._count,
             "negative": self._sign < 0,
-            "residual": self._residual,
+            "residual": self._residual[:, : self.memory.n_outputs],
         }
 
     def restore(self, saved: StateReader, W: Array) -> None:
         """Take over what `state` has returned."""
         self._lambda = saved.positive("lambda")
         self._own_lambda = saved.positive("own_lambda")
-        saved.array("P", out=self._P)
+        D = self.memory.dimension
+        # Files of version 0.1 have padding below, too.
+        rows = len(self._P) if saved.has_shape("P", self._P.shape) else D
+        saved.columns("P", out=self._P[:rows], width=D)
         self._count = saved.count("count", at_most=PENDING)
-        saved.array("pending", out=self._pending[: self._count])
+        saved.columns("pending", out=self._pending[: self._count], width=D)
         self._sign = -1.0 if saved.flag("negative") else 1.0
-        saved.array("residual", out=self._residual)
+        saved.columns("residual", out=self._residual, width=self.memory.n_outputs)
         self.weights[:] = W
 
     def _require(self, features: Features, Y: Array, weights: Array) -> None:
@@ -117,7 +121,7 @@ class TrackedInverse:
         root = np.sqrt(weights)
         scaled = features.scaled(root)
         T = self._times_inverse(scaled)
-        inner = self._inner(scaled, T)
+        inner = scaled.inner(T)
         condition = features.values.shape[1] * float(memory.diagonal().max()) / self._own_lambda
         left = 1.0 - np.linalg.eigvalsh(inner)[-1]
         if left < -memory.rounding - 1e-14 * condition:
@@ -164,7 +168,7 @@ class TrackedInverse:
             self._push()
             self._sign = sign
         T = self._times_inverse(features)
-        L = np.linalg.cholesky(np.eye(n) + sign * self._inner(features, T))
+        L = np.linalg.cholesky(np.eye(n) + sign * features.inner(T))
         if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
             raise np.linalg.LinAlgError
         solve_lower(L, T)
@@ -194,24 +198,12 @@ class TrackedInverse:
             R -= length * image
         return False
 
-    def _inner(self, features: Features, T: Array) -> Array:
-        """Phi T^T."""
-        if isinstance(features, SparseFeatures):
-            out = np.empty((len(features), len(T)))
-            dot_rows(features.indices, features.values, T, out)
-            return out
-        return np.asarray(features.values @ T[:, : features.dimension].T)
-
     def _times_inverse(self, features: Features) -> Array:
         """Phi P, with what is pending."""
-        D = self.memory.dimension
         out = aligned((len(features), len(self._P)))
-        if isinstance(features, SparseFeatures):
-            combine_rows(features.indices, features.values, self._P, out)
-        else:
-            np.matmul(features.values, self._P[:D], out=out)
+        features.combine(self._P, out)
         pending = self._pending[: self._count]
-        out -= self._sign * self._inner(features, pending) @ pending
+        out -= self._sign * features.inner(pending) @ pending
         return out
 
     def _apply(self, X: Array) -> Array:

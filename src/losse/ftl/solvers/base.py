@@ -1,24 +1,31 @@
-"""What every solver is: the memories, the weights, and ways to change both together."""
+"""`Solver`: the memories, the weights, and ways to change both together."""
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from losse._kernels.accumulate import add_square
 from losse._kernels.simd import aligned
-from losse.encoders import Features, SparseFeatures
-from losse.ftl.memory import Memory, NotLearnedError
-from losse.ftl.sample_space import SampleSpace
+from losse.encoders.features import Features
+from losse.ftl.memories.base import Memory, NotLearnedError
+from losse.ftl.solvers.conjugate import leader_for
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 
+if TYPE_CHECKING:
+    from losse.ftl.solvers.sample_space import SampleSpace
+
 
 class Solver(ABC):
-    """Keeps ``weights`` (D, S; rows padded) close to the leader of all that it was given.
+    """Weights that stay close to the leader of all samples given, and the memories behind them.
 
-    The leader minimises sum w ||y - W^T phi||^2 + ridge * total * ||W||^2.
+    The leader minimises sum w ||y - W^T phi||^2 + ridge * total * ||W||^2. ``weights`` are (D, S)
+    with padded rows, as B is.
     """
+
+    approximate = True
+    """Whether the weights approach the leader, rather than being it but for a percent."""
 
     def __init__(self, memory: Memory, ridge: float) -> None:
         self.memory = memory
@@ -27,16 +34,22 @@ class Solver(ABC):
 
     @abstractmethod
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
-        """Take a batch into the memories and renew the weights."""
+        """Take a batch into the memories and follow the leader; ``Y`` has padded rows."""
 
     @abstractmethod
     def refresh(self) -> None:
         """Forget all that was derived from the memories, because they were changed."""
 
-    def renew(self) -> None:
+    def solve(self) -> None:
         """Make the weights the leader of the memories as they are now."""
         self.weights[:] = ridge_solve(self.memory.square(), self.penalty, self.memory.B)
         self.refresh()
+
+    def leader(self, ridge: float) -> Array:
+        """The best weights for another ridge, (D, S); nearly so in large models."""
+        if self.memory.large:
+            return leader_for(self.memory, ridge, self.weights)
+        return ridge_solve(self.memory.square(), ridge * self.memory.total, self.memory.B)
 
     def unlearn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch out of the memories, and make the weights the leader of what is left.
@@ -56,10 +69,7 @@ class Solver(ABC):
         memory = self.memory
         A = memory.square()
         floor = memory.rounding * float(A.diagonal().max())
-        if isinstance(features, SparseFeatures):
-            add_square(A, features.indices, features.values, -weights)
-        else:
-            A -= (features.values * weights[:, None]).T @ features.values
+        features.add_products(-weights, A)
         factor, used = ridge_cholesky(A, penalty)
         if used > max(penalty, floor):
             raise NotLearnedError()
@@ -72,7 +82,7 @@ class Solver(ABC):
         self.refresh()
 
     def absorb(self, other: "Solver", factor: float) -> None:
-        """Add another solver's memories; `renew` is to follow."""
+        """Add another solver's memories; `solve` is to follow."""
         self.memory.absorb(other.memory, factor)
         self.refresh()
 
@@ -88,7 +98,7 @@ class Solver(ABC):
         self.refresh()
 
     @property
-    def samples(self) -> SampleSpace | None:
+    def samples(self) -> "SampleSpace | None":
         """All samples, in a solver that still keeps them."""
         return None
 
@@ -98,13 +108,14 @@ class Solver(ABC):
         return self.ridge * self.memory.total
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
-        return nested("memory", self.memory.state()) | {"weights": self.weights}
+        """Values for a checkpoint."""
+        weights = self.weights[:, : self.memory.n_outputs]
+        return nested("memory", self.memory.state()) | {"weights": weights}
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self.memory.restore(saved.part("memory"))
-        saved.array("weights", out=self.weights)
+        saved.columns("weights", out=self.weights, width=self.memory.n_outputs)
 
 
 def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:

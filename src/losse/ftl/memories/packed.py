@@ -1,4 +1,4 @@
-"""The memory A of a large model: the lower triangle, as blocks of grid pairs.
+"""`PackedMemory`: A of a large model as its lower triangle, in blocks of grid pairs.
 
 Half the size of the square, and a batch enters one block after the other while it is in cache.
 """
@@ -9,8 +9,8 @@ import numpy.typing as npt
 from losse._kernels.accumulate import add_packed
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
 from losse._kernels.simd import aligned, padded
-from losse.encoders import Features, SparseFeatures
-from losse.ftl.memory import Memory
+from losse.encoders.features import Features, SparseFeatures
+from losse.ftl.memories.base import Memory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -41,9 +41,17 @@ class PackedMemory(Memory):
             self.settle()
             add_packed(self.A, self.size, features.indices, features.values, weights)
             return
-        self._waiting.append(features.scaled(np.sqrt(weights)))
+        self.wait([features.scaled(np.sqrt(weights))])
+
+    def wait(self, rows: list[SparseFeatures]) -> None:
+        """Let more rows wait, each times the root of its weight; all enter A if they are many."""
+        self._waiting.extend(rows)
         if sum(map(len, self._waiting)) >= WAITING:
             self.settle()
+
+    def waiting_rows(self, factor: float) -> list[SparseFeatures]:
+        """The rows that wait, their weights times ``factor``."""
+        return [rows.scaled(np.full(len(rows), np.sqrt(factor))) for rows in self._waiting]
 
     def settle(self) -> None:
         """Let all rows that wait enter A."""
@@ -57,11 +65,9 @@ class PackedMemory(Memory):
     def absorb(self, other: Memory, factor: float) -> None:
         """Add the sums of another memory of the same layout, times ``factor``."""
         assert isinstance(other, PackedMemory)
-        waiting = [rows.scaled(np.full(len(rows), np.sqrt(factor))) for rows in other._waiting]
+        waiting = other.waiting_rows(factor)
         super().absorb(other, factor)
-        self._waiting.extend(waiting)
-        if sum(map(len, self._waiting)) >= WAITING:
-            self.settle()
+        self.wait(waiting)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -73,7 +79,7 @@ class PackedMemory(Memory):
         return np.ascontiguousarray(np.einsum("gii->gi", self.diagonal_blocks())).ravel()
 
     def state(self) -> State:
-        """What a checkpoint keeps: the rows that wait, too."""
+        """Values for a checkpoint, with the rows that wait."""
         return super().state() | self.waiting_state()
 
     def restore(self, saved: StateReader) -> None:

@@ -1,17 +1,16 @@
-"""Following the leader itself: the best fit of all data so far, after every batch.
+"""`ExactSolver`: the leader itself, the best fit of all data so far, after every batch.
 
 Three methods share the work. While samples are fewer than features, the leader comes from a
 system with one unknown per sample (`sample_space`). Later, models of moderate size keep
 an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 """
 
-from losse.encoders import Features
-from losse.ftl.conjugate import RENEWAL, ConjugateGradients, approach_leader, take_out
-from losse.ftl.layout import SQUARE_LIMIT
-from losse.ftl.memory import Memory
-from losse.ftl.sample_space import SampleSpace
-from losse.ftl.solver import Solver
-from losse.ftl.tracked_inverse import PENDING, TrackedInverse
+from losse.encoders.features import Features
+from losse.ftl.memories.base import Memory
+from losse.ftl.solvers.base import Solver
+from losse.ftl.solvers.conjugate import RENEWAL, ConjugateGradients, approach_leader, take_out
+from losse.ftl.solvers.sample_space import SampleSpace
+from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 
@@ -28,14 +27,14 @@ class ExactSolver(Solver):
     that percent is reached.
     """
 
+    approximate = False
+
     def __init__(
-        self, memory: Memory, ridge: float, n_active: int, sparse: bool, iterations: int | None
+        self, memory: Memory, ridge: float, no_features: Features, iterations: int | None
     ) -> None:
         super().__init__(memory, max(ridge, SMALLEST_RIDGE))
-        self._n_active = n_active
-        self._sparse = sparse
+        self._no_features = no_features
         self._iterations = iterations
-        self._large = memory.dimension > SQUARE_LIMIT
         self._samples: SampleSpace | None = self._no_samples()
         self._follower: TrackedInverse | ConjugateGradients | None = None
 
@@ -59,8 +58,14 @@ class ExactSolver(Solver):
         """All samples, while they are few."""
         return self._samples
 
+    def leader(self, ridge: float) -> Array:
+        """The best weights for another ridge, (D, S); nearly so in large models."""
+        if self._samples is not None:
+            return self._samples.leader_for(ridge * self.memory.total)
+        return super().leader(ridge)
+
     def refresh(self) -> None:
-        """The next batch starts from the memories alone."""
+        """Let the next batch start from the memories alone."""
         self._samples = None
         self._follower = None
 
@@ -70,20 +75,20 @@ class ExactSolver(Solver):
         self._samples = self._no_samples()
 
     def absorb(self, other: Solver, factor: float) -> None:
-        """Add another solver's memories; `renew` is to follow."""
-        mine, theirs = self._samples, getattr(other, "_samples", None)
+        """Add another solver's memories; `solve` is to follow."""
+        mine, theirs = self._samples, other.samples
         self.memory.absorb(other.memory, factor)
         if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
             mine.absorb(theirs, factor, self.penalty)
         else:
             self.refresh()
 
-    def renew(self) -> None:
+    def solve(self) -> None:
         """Make the weights the leader of the memories as they are now."""
         if self._samples is not None:
             self._samples.settle(self.penalty)
             self.weights[:] = self._samples.leader()
-        elif self._large:
+        elif self.memory.large:
             iterations = None if self._iterations is None else RENEWAL
             approach_leader(self.memory, self.ridge, self.weights, iterations)
             self._follower = None
@@ -97,16 +102,16 @@ class ExactSolver(Solver):
         if isinstance(follower, TrackedInverse) and len(features) <= PENDING:
             follower.unlearn(features, Y, weights)
             self.weights[:] = follower.weights
-        elif self._large:
+        elif self.memory.large:
             most = None if self._iterations is None else RENEWAL
             take_out(self.memory, self.ridge, self.weights, features, Y, weights, most)
             self.refresh()
-            self.renew()  # with what is left as the preconditioner
+            self.solve()  # with what is left as the preconditioner
         else:
             super()._unlearn(features, Y, weights, penalty)
 
     def state(self) -> State:
-        """What a checkpoint keeps: whichever method is at work, too."""
+        """Values for a checkpoint, with those of the method at work."""
         own: State = {"method": "none"}
         if self._samples is not None:
             own = {"method": "samples"} | nested("samples", self._samples.state())
@@ -120,12 +125,11 @@ class ExactSolver(Solver):
         """Take over what `state` has returned."""
         super().restore(saved)
         self.refresh()
-        methods = ("none", "samples", "iterations" if self._large else "inverse")
+        methods = ("none", "samples", "iterations" if self.memory.large else "inverse")
         method = saved.word("method", methods)
         if method == "samples":
             self._samples = self._no_samples()
-            cells = self.memory.dimension if self._sparse else None
-            self._samples.restore(saved.part(method), self._n_active, cells)
+            self._samples.restore(saved.part(method))
         elif method == "inverse":
             inverse = TrackedInverse(self.memory, self.ridge)
             inverse.restore(saved.part(method), self.weights)
@@ -136,8 +140,8 @@ class ExactSolver(Solver):
             self._follower = follower
 
     def _no_samples(self) -> SampleSpace:
-        limit = SAMPLE_LIMIT if self._large else max(1, self.memory.dimension // 2)
-        return SampleSpace(limit, self.memory.B.shape[1])
+        limit = SAMPLE_LIMIT if self.memory.large else max(1, self.memory.dimension // 2)
+        return SampleSpace(limit, self._no_features, self.memory.n_outputs, self.memory.B.shape[1])
 
     def _new_inverse(self) -> TrackedInverse:
         follower = TrackedInverse(self.memory, self.ridge)
@@ -145,7 +149,7 @@ class ExactSolver(Solver):
         return follower
 
     def _new_follower(self) -> TrackedInverse | ConjugateGradients:
-        if not self._large:
+        if not self.memory.large:
             return self._new_inverse()
         follower = self._new_iteration()
         follower.start()

@@ -1,4 +1,4 @@
-"""Which ridge?  A contest on the same memories, decided by predictions of rows not yet learned.
+"""`RidgeSelector`: the ridge, chosen by predictions of rows that are not yet learned.
 
 The memories do not depend on the ridge, so a rival's leader can be had at any time for one
 solution. From time to time, whenever rows are half as many again, the leaders for a quarter, one
@@ -9,58 +9,36 @@ What is right or wrong is the penalty, lambda = ridge * n, since it says how lar
 expected to be. So the winner's penalty is kept, and its ridge falls as rows become more.
 """
 
-import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from losse._kernels.simd import aligned
-from losse.checks import check_positive
-from losse.encoders import Features
-from losse.ftl import layout
-from losse.ftl.conjugate import approach_leader
-from losse.ftl.solver import Solver, ridge_solve
-from losse.ftl.sparse import SparseSolver
+from losse.encoders.features import Features
+from losse.ftl.solvers.base import Solver
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
-FIRST = 1e-3
+FIRST_RIDGE = 1e-3
+"""Ridge of a new model."""
 SMALLEST, LARGEST = 1e-9, 1.0
 FACTORS = (1.0, 0.25, 4.0)
 WIDE = (1.0, 0.01, 0.1, 10.0, 100.0)
 """Factors of the first round."""
 FIRST_REVIEW = 64
 """Rows before the first one: of fewer, no ridge is right or wrong."""
-ITERATIONS = 10
-"""For a leader in models too large for a factorisation."""
 
 
-def check_ridge(ridge: Any) -> None:
-    """Raise unless ``ridge`` is "auto" or a number above zero."""
-    if not (isinstance(ridge, str) and ridge == "auto"):
-        check_positive("ridge", ridge)
-
-
-def first_ridge(model: Any) -> float:
-    """Of a model that begins."""
-    return FIRST if model.ridge == "auto" else float(model.ridge)
-
-
-def new_contest(model: Any) -> "Contest | None":
-    """Where the ridge is not given."""
-    window = math.inf if model.discount == 1.0 else 1.0 / (1.0 - model.discount)
-    return Contest(window) if model.ridge == "auto" else None
-
-
-class Contest:
+class RidgeSelector:
     """Frozen leaders for some ridges, and their squared errors per output since.
 
     ``window`` is the number of rows that count, which is finite under a discount.
     """
 
-    def __init__(self, window: float) -> None:
+    def __init__(self, n_outputs: int, window: float) -> None:
+        self._n_outputs = n_outputs
         self.rows_left = FIRST_REVIEW
-        """Until the next review."""
+        """Rows until the next review."""
         self._window = window
         self._rows = self._begun = 0
         self._ridges = np.zeros(0)
@@ -78,16 +56,16 @@ class Contest:
         errors = (predictions.reshape(len(Y), len(self._ridges), -1) - Y[:, None]) ** 2
         self._errors += np.tensordot(weights, errors, axes=1)
 
-    def review(self, solver: Solver, spread: Array) -> None:
+    def review(self, solver: Solver, spread: Callable[[], Array]) -> None:
         """If it is time, put the winner in charge and begin the next round."""
         if self.rows_left > 0:
             return
         if len(self._ridges):
-            shares = (self._errors[:, : len(spread)] / spread).sum(axis=1)
+            shares = (self._errors[:, : self._n_outputs] / spread()).sum(axis=1)
             growth = min(self._rows, self._window) / min(self._begun, self._window)
             winner = float(self._ridges[np.argmin(shares)]) / growth
             solver.ridge = min(max(winner, SMALLEST), LARGEST)
-            solver.renew()
+            solver.solve()
         self._begin(solver, FACTORS if self._begun else WIDE)
         # So many that leaders take about as long as learning does, at most.
         least = FIRST_REVIEW // 2 if solver.samples is not None else len(solver.weights) // 4
@@ -110,23 +88,30 @@ class Contest:
         self._weights, self._errors = np.zeros((0, 0)), np.zeros((0, 0))
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
+        """Values for a checkpoint."""
         own: State = {"rows_left": self.rows_left, "rows": self._rows, "begun": self._begun}
         own["contestants"] = len(self._ridges)
         if len(self._ridges):
-            own |= {"ridges": self._ridges, "weights": self._weights, "errors": self._errors}
+            S = self._n_outputs
+            weights = self._weights.reshape(len(self._weights), len(self._ridges), -1)[:, :, :S]
+            own |= {"ridges": self._ridges, "weights": weights, "errors": self._errors[:, :S]}
         return own
 
-    def restore(self, saved: StateReader, shape: tuple[int, int]) -> None:
-        """Take over what `state` has returned; ``shape`` is that of a solver's weights."""
+    def restore(self, saved: StateReader, solver: Solver) -> None:
+        """Take over what `state` has returned, for the leader that ``solver`` follows."""
         self.rows_left = max(1, saved.count("rows_left"))
         self._rows = saved.count("rows")
         self._begun = saved.count("begun")
         if count := saved.count("contestants", at_most=len(WIDE)):
-            D, S = shape
+            D, S = solver.weights.shape
             self._ridges = saved.array("ridges", (count,))
-            self._weights = saved.array("weights", (D, S * count))
-            self._errors = saved.array("errors", (count, S))
+            self._weights, self._errors = aligned((D, S * count)), np.zeros((count, S))
+            if saved.has_shape("weights", (D, S * count)):  # of version 0.1, padded
+                saved.array("weights", out=self._weights)
+            else:
+                weights = self._weights.reshape(D, count, S)
+                saved.columns("weights", out=weights, width=self._n_outputs)
+            saved.columns("errors", out=self._errors, width=self._n_outputs)
 
     def _begin(self, solver: Solver, factors: tuple[float, ...]) -> None:
         self._begun = self._rows
@@ -135,18 +120,6 @@ class Contest:
         self._weights = aligned((D, S * len(factors)))
         self._errors = np.zeros((len(factors), S))
         for k, ridge in enumerate(self._ridges):
-            at_hand = k == 0 and not isinstance(solver, SparseSolver)
-            W = solver.weights if at_hand else leader(solver, float(ridge))
+            at_hand = k == 0 and not solver.approximate
+            W = solver.weights if at_hand else solver.leader(float(ridge))
             self._weights[:, k * S : (k + 1) * S] = W
-
-
-def leader(solver: Solver, ridge: float) -> Array:
-    """The best weights for another ridge, (D, S)."""
-    memory, penalty = solver.memory, ridge * solver.memory.total
-    if solver.samples is not None:
-        return solver.samples.leader_for(penalty)
-    if memory.dimension > layout.SQUARE_LIMIT:
-        W = solver.weights.copy()
-        approach_leader(memory, ridge, W, ITERATIONS)
-        return W
-    return ridge_solve(memory.square(), penalty, memory.B)

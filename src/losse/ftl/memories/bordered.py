@@ -1,4 +1,4 @@
-"""The memory A of a large model with terms beside its grids: a packed triangle, and a border.
+"""`BorderedMemory`: A of a large model with terms beside its grids, packed and with a border.
 
 A term is active in every row, so its row of A is full. As sums of products with every feature,
 these rows are made exactly as B is, with the terms as targets.
@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from losse._kernels.simd import aligned, padded
-from losse.encoders import Features, SparseFeatures
-from losse.ftl.memory import Memory
-from losse.ftl.packed_memory import PackedMemory
+from losse.encoders.features import Features, SparseFeatures
+from losse.ftl.memories.base import Memory
+from losse.ftl.memories.packed import PackedMemory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -47,9 +47,10 @@ class BorderedMemory(Memory):
     def absorb(self, other: Memory, factor: float) -> None:
         """Add the sums of another memory of the same layout, times ``factor``."""
         assert isinstance(other, BorderedMemory)
-        self._grids.absorb(other._grids, factor)
+        waiting = other._grids.waiting_rows(factor)
+        super().absorb(other, factor)
+        self._grids.wait(waiting)
         self.border += factor * other.border
-        self._absorb_targets(other, factor)
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
@@ -119,13 +120,14 @@ class BorderedMemory(Memory):
         return blocks
 
     def state(self) -> State:
-        """What a checkpoint keeps: the rows that wait, too."""
-        return super().state() | {"border": self.border} | self._grids.waiting_state()
+        """Values for a checkpoint, with the rows that wait."""
+        own = {"border": self.border[:, : self.n_terms]}
+        return super().state() | own | self._grids.waiting_state()
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
-        saved.array("border", out=self.border)
+        saved.columns("border", out=self.border, width=self.n_terms)
         self._grids.restore_waiting(saved)
 
     @property

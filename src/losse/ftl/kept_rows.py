@@ -1,29 +1,26 @@
-"""Which rows does a model still hold?  All of them, in their order, until its encoder is final.
+"""Rows that a model keeps, in their order, until its encoder is final.
 
 A model that is to change its encoder needs the rows themselves: the memories are sums over features
 of the old one. Rows are small, though. A thousand of them fit into a few lines of A.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from losse.checks import check_count, check_inputs, check_targets, check_weights
-from losse.ftl.memory import NotLearnedError
+from losse.ftl.memories.base import NotLearnedError
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
-MOST_ROWS = 2**62
 SAME_WEIGHT = 1e-9
 """Two weights that differ by less than this share are the same but for rounding."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs, targets (n, n_outputs) and weights in the units of the memories."""
+    """Inputs, targets (n, n_outputs) and weights."""
 
     X: Array
     Y: Array
@@ -42,6 +39,14 @@ class Rows:
         """The same rows with other weights."""
         return Rows(self.X, self.Y, weights)
 
+    def parts(self, size: int) -> Iterator["Rows"]:
+        """These rows, at most ``size`` at a time."""
+        if len(self) <= size:
+            yield self
+            return
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
 
 def joined(parts: Sequence[Rows]) -> Rows:
     """Rows one after the other."""
@@ -49,8 +54,8 @@ def joined(parts: Sequence[Rows]) -> Rows:
     return Rows(*(np.concatenate(column) for column in columns))
 
 
-class Past:
-    """All rows so far."""
+class KeptRows:
+    """All rows so far, with the weights that they have in the memories."""
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
         self._parts = [Rows(np.empty((0, n_features)), np.empty((0, n_outputs)), np.empty(0))]
@@ -91,7 +96,7 @@ class Past:
         self._parts = [Rows(mine.X[rest], mine.Y[rest], mine.weights[rest])]
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
+        """Values for a checkpoint."""
         return vars(self.rows).copy()
 
     def restore(self, saved: StateReader) -> None:
@@ -102,44 +107,3 @@ class Past:
         self._parts = [Rows(*(saved.array(name, shape) for name, shape in shapes.items()))]
         if not (self._parts[0].weights > 0).all():
             saved.refuse("weights are not all above zero")
-
-
-Source = Callable[[], tuple[Any, ...]]
-
-
-def check_past(past: Any) -> None:
-    """Raise unless ``past`` is None, a number of rows or something to call."""
-    if past is None or callable(past):
-        return
-    try:
-        check_count("past", past)
-    except TypeError:
-        raise TypeError(
-            f"past={past!r} must be None, a number of rows to keep, or a function that returns the "
-            "rows learned so far as (X, y) or (X, y, sample_weight)."
-        ) from None
-    if past > MOST_ROWS:
-        raise ValueError(f"past={past!r} is more than the {MOST_ROWS} rows that can be kept.")
-
-
-def rows_of(source: Source, model: Any) -> Rows:
-    """What a source of past data returns, checked, with weights that sum to the memories' total.
-
-    Without weights of its own, the latest row is the most recent one for a discount.
-    """
-    given = tuple(source())
-    if len(given) not in (2, 3):
-        raise ValueError(
-            f"past() returned {len(given)} arrays: return X, y or X, y, sample_weight."
-        )
-    X = check_inputs(model, given[0], reset=False)
-    Y = check_targets(given[1], len(X), model.n_outputs_).reshape(len(X), -1)
-    if len(given) == 3:
-        weights = check_weights(given[2], len(X))
-    else:
-        weights = model.discount ** np.arange(len(X) - 1.0, -1.0, -1.0)
-    counted = weights > 0
-    total = model._solver.memory.total
-    if weights.sum() != total:
-        weights = weights * (total / weights.sum())
-    return Rows(X[counted], Y[counted], weights[counted])

@@ -1,4 +1,4 @@
-r"""The leader while samples are few: a linear system with one unknown per sample.
+r"""Sample space: the leader of few samples, by a linear system with one unknown per sample.
 
 With fewer samples than features, :math:`W = \Phi^T (\Phi \Phi^T + \lambda I)^{-1} Y` is cheaper
 than the normal equations. The Cholesky factor grows with every batch.
@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
-from losse.encoders import DenseFeatures, Features, SparseFeatures
+from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -35,28 +35,27 @@ def ridge_excess(ratio: float) -> float:
 
 
 class SampleSpace:
-    """Up to ``limit`` samples, and the weights that fit them best."""
+    """Up to ``limit`` samples, and the weights that fit them best.
 
-    def __init__(self, limit: int, n_outputs: int) -> None:
+    ``no_features`` are features of the kind to come, without a row.
+    """
+
+    def __init__(self, limit: int, no_features: Features, n_outputs: int, width: int) -> None:
         self.limit = limit
         self.size = 0
         # Reserved at full size; the system provides pages only as they are written.
         self._gram = np.empty((limit, limit))
         self._factor = np.zeros((limit, limit))
-        self._half = np.empty((limit, n_outputs))  # L^-1 Y
-        self._targets = np.empty((limit, n_outputs))
-        self._indices: np.ndarray[tuple[int, int], np.dtype[np.int32]] | None = None
-        self._values = np.empty((0, 0))
-        self._dimension = 0
+        self._n_outputs = n_outputs
+        self._half = np.zeros((limit, width))  # L^-1 Y
+        self._targets = np.zeros((limit, width))
+        self._kept = no_features.room(limit)
         self._ridge = np.inf
 
     @property
     def features(self) -> Features:
         """All samples' features, each times the root of its weight."""
-        values = self._values[: self.size]
-        if self._indices is None:
-            return DenseFeatures(values)
-        return SparseFeatures(self._indices[: self.size], values, self._dimension)
+        return self._kept[: self.size]
 
     @property
     def gram(self) -> Array:
@@ -68,10 +67,10 @@ class SampleSpace:
         root = np.sqrt(weights)
         n, m = self.size, self.size + len(features)
         features = features.scaled(root)
-        self._store(features, slice(n, m))
+        self._kept.put(n, features)
         self._targets[n:m] = Y * root[:, None]
         self.size = m
-        self._gram[:m, n:m] = self.features.gram(features)  # type: ignore[arg-type]
+        self._gram[:m, n:m] = self.features.gram(features)
         self._gram[n:m, :n] = self._gram[:n, n:m].T
         if not 1 / DRIFT <= ridge / self._ridge <= DRIFT:
             n, self._ridge = 0, ridge * DRIFT
@@ -89,25 +88,22 @@ class SampleSpace:
         self._factorise(0)
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
-        n = self.size
+        """Values for a checkpoint."""
+        n, S = self.size, self._n_outputs
         if n == 0:
             return {"size": 0}
-        own: State = {
+        return {
             "size": n,
             "ridge": self._ridge,
             "gram": self._gram[:n, :n],
             "factor": self._factor[:n, :n],
-            "half": self._half[:n],
-            "targets": self._targets[:n],
-            "values": self._values[:n],
+            "half": self._half[:n, :S],
+            "targets": self._targets[:n, :S],
+            **self.features.state(),
         }
-        if self._indices is not None:
-            own["indices"] = self._indices[:n]
-        return own
 
-    def restore(self, saved: StateReader, n_active: int, cells: int | None) -> None:
-        """Take over what `state` has returned; ``cells`` is how many there are, None if dense."""
+    def restore(self, saved: StateReader) -> None:
+        """Take over what `state` has returned."""
         n = saved.count("size", at_most=self.limit)
         if n == 0:
             return
@@ -115,14 +111,9 @@ class SampleSpace:
         self._ridge = saved.positive("ridge")
         saved.array("gram", out=self._gram[:n, :n])
         saved.array("factor", out=self._factor[:n, :n])
-        saved.array("half", out=self._half[:n])
-        saved.array("targets", out=self._targets[:n])
-        values = saved.array("values", (n, n_active))
-        features: Features = DenseFeatures(values)
-        if cells is not None:
-            indices = saved.cells("indices", (n, n_active), cells)
-            features = SparseFeatures(indices, values, cells)
-        self._store(features, slice(0, n))
+        saved.columns("half", out=self._half[:n], width=self._n_outputs)
+        saved.columns("targets", out=self._targets[:n], width=self._n_outputs)
+        self._kept.put(0, self._kept.restored(saved, n))
 
     def leader(self) -> Array:
         """The weights that fit the samples best, (D, S)."""
@@ -143,18 +134,6 @@ class SampleSpace:
         W = aligned((self.features.dimension, dual.shape[1]))
         self.features.add_transposed(dual, np.ones(n), W)
         return W
-
-    def _store(self, features: Features, rows: slice) -> None:
-        if len(self._values) == 0:
-            self._dimension = features.dimension
-            self._values = np.empty((self.limit, features.values.shape[1]))
-            if isinstance(features, SparseFeatures):
-                shape = (self.limit, features.indices.shape[1])
-                self._indices = np.empty(shape, dtype=np.int32)
-        self._values[rows] = features.values
-        if isinstance(features, SparseFeatures):
-            assert self._indices is not None
-            self._indices[rows] = features.indices
 
     def _factorise(self, n: int) -> None:
         """Make the factor's rows from n on; where rounding forbids it, raise the ridge."""

@@ -1,0 +1,178 @@
+"""`Leader`: an encoder that stays as it is, the memories of its features, and the best fit of them.
+
+Here features meet targets. A `Leader` knows neither discounts nor when encoders are built: its rows
+have their weights, and building anew means making another `Leader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from losse._kernels.simd import aligned
+from losse.encoders import Encoder
+from losse.ftl.kept_rows import Rows
+from losse.ftl.posterior import Posterior, new_posterior
+from losse.ftl.ridge_selector import FIRST_RIDGE, RidgeSelector
+from losse.ftl.settings import Settings
+from losse.ftl.solvers import new_solver
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
+
+# Active features encoded at once.
+_CHUNK_ENTRIES = 1 << 22
+
+
+class Leader:
+    """The fit of all rows given so far, on the features of a fitted encoder.
+
+    Parameters
+    ----------
+    settings
+        The kind of solver, its ridge and its precision.
+    encoder
+        A fitted encoder.
+    n_outputs
+        Width of the targets.
+    ridge
+        Ridge to begin with; None for that of the settings.
+    """
+
+    def __init__(
+        self, settings: Settings, encoder: Encoder, n_outputs: int, ridge: float | None = None
+    ) -> None:
+        auto = settings.ridge == "auto"
+        if ridge is None:
+            ridge = FIRST_RIDGE if auto else float(settings.ridge)
+        self.encoder = encoder
+        self.n_outputs = n_outputs
+        self._solver = new_solver(settings.solver, encoder, n_outputs, ridge, settings.dtype)
+        self._selector = RidgeSelector(n_outputs, settings.window) if auto else None
+        self._posterior: Posterior | None = None
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights of all rows."""
+        return self._solver.memory.total
+
+    @property
+    def ridge(self) -> float:
+        """The ridge in use."""
+        return self._solver.ridge
+
+    @property
+    def weights(self) -> Array:
+        """W, (D, n_outputs): a copy."""
+        return self._solver.weights[:, : self.n_outputs].copy()
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows whose features fit in little memory."""
+        return max(1, _CHUNK_ENTRIES // self.encoder.n_active)
+
+    def predict(self, X: Array) -> Array:
+        """Predicted targets, (n, n_outputs)."""
+        W = self._solver.weights
+        out = aligned((len(X), W.shape[1]))
+        self.encoder.times(X, W, out)
+        return out[:, : self.n_outputs]
+
+    def variances(self, X: Array, unit: float, discount: float) -> Array:
+        """Variances of targets, (n, n_outputs); ``unit`` is the weight that counts as one row."""
+        if self.total == 0.0:  # all was unlearned
+            return np.full((len(X), self.n_outputs), np.inf)
+        if self._posterior is None:
+            self._posterior = new_posterior(self._solver, unit, discount)
+        step = self.rows_at_once
+        parts = range(0, len(X), step)
+        features = (self.encoder.encode(X[first : first + step]) for first in parts)
+        return np.concatenate([self._posterior.variance(part) for part in features])
+
+    def squared_errors(self) -> Array:
+        """Sum of w (y - W^T phi)^2 of all rows, per output."""
+        solver = self._solver
+        return solver.memory.squared_errors(solver.weights)[: self.n_outputs]
+
+    def learn(self, rows: Rows, spread: Callable[[], Array]) -> None:
+        """Take rows in; ``spread`` returns the variance of the targets so far."""
+        self._posterior = None
+        for part in rows.parts(self.rows_at_once):
+            self._learn_part(part, spread)
+
+    def learn_untested(self, rows: Rows) -> None:
+        """Take rows in without letting them judge the ridge."""
+        selector, self._selector = self._selector, None
+        try:
+            self.learn(rows, spread=lambda: np.ones(self.n_outputs))
+        finally:
+            self._selector = selector
+
+    def test_ridges(self, rows: int, tested: int) -> None:
+        """Let the next ``tested`` rows, if any, say which ridge suits those taken in so far."""
+        if self._selector is not None:
+            self._selector.open(self._solver, rows, tested)
+
+    def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> None:
+        """Take rows in up to each review of the ridge."""
+        selector, first = self._selector, 0
+        while first < len(rows):
+            last = len(rows)
+            if selector is not None:
+                last = min(last, first + selector.rows_left)
+            self._follow(rows[first:last] if last - first < len(rows) else rows)
+            if selector is not None:
+                selector.review(self._solver, spread)
+            first = last
+
+    def _follow(self, rows: Rows) -> None:
+        features, Y = self.encoder.encode(rows.X), self._solver.memory.padded(rows.Y)
+        if self._selector is not None:
+            self._selector.score(features, Y, rows.weights)
+        try:
+            self._solver.learn(features, Y, rows.weights)
+        except BaseException:
+            self._solver.refresh()  # what was derived from the memories may be half made
+            raise
+
+    def unlearn(self, rows: Rows) -> None:
+        """Take rows out: all of them, or none and raise `NotLearnedError`."""
+        Y = self._solver.memory.padded(rows.Y)
+        self._solver.unlearn(self.encoder.encode(rows.X), Y, rows.weights)
+        self._changed()
+
+    def absorb(self, other: Leader, factor: float) -> None:
+        """Add the memories of a leader of the same features, their weights times ``factor``.
+
+        The weights follow with `solve`.
+        """
+        self._solver.absorb(other._solver, factor)
+        self._changed()
+
+    def solve(self) -> None:
+        """Make the weights the best fit of the memories as they are now."""
+        self._solver.solve()
+
+    def rescale(self, factor: float) -> None:
+        """Multiply all weights of rows by a factor."""
+        self._solver.rescale(factor)
+        self._posterior = None
+
+    def _changed(self) -> None:
+        self._posterior = None
+        if self._selector is not None:
+            self._selector.stop()
+
+    def state(self) -> State:
+        """Values for a checkpoint, but for the encoder's."""
+        own = {"ridge": self.ridge} | nested("solver", self._solver.state())
+        return own if self._selector is None else own | nested("contest", self._selector.state())
+
+    def restore(self, saved: StateReader) -> None:
+        """Take over what `state` has returned."""
+        self._solver.restore(saved.part("solver"))
+        if self._selector is not None:
+            self._selector.restore(saved.part("contest"), self._solver)
+
+    def __getstate__(self) -> dict[str, object]:
+        return vars(self) | {"_posterior": None}

@@ -1,0 +1,383 @@
+"""`Learner`: everything that follow-the-leader regression knows, with the verbs that change it.
+
+A learner owns a `Leader` (the encoder in use, its memories and weights), the rows that are kept
+until the encoder is final, the discount and the prequential error. Rows that come are
+
+1. weighed by the discount,
+2. predicted, for the prequential error,
+3. encoded, and taken into the memories (`Leader`, `losse.ftl.solvers`),
+4. kept, as long as the encoder is to be built anew.
+
+When a build is due, another leader is made from all rows and takes the place of this one.
+Inputs are checked by whoever holds the learner: `losse.FTLRegressor` or a world model.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+from sklearn.base import clone
+
+from losse.checks import check_rows, check_targets, check_weights
+from losse.encoders import Encoder
+from losse.encoders import registry as encoders
+from losse.ftl.discounting import Discounting
+from losse.ftl.kept_rows import KeptRows, Rows
+from losse.ftl.leader import Leader
+from losse.ftl.memories import memory_shape
+from losse.ftl.prequential import Curve, Prequential
+from losse.ftl.settings import Settings
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
+
+LEAST_ROWS = 100
+"""Rows below which targets say too little of directions."""
+TESTED, LEAST_TESTED = 8, 64
+"""One in so many rows tests ridges when an encoder is built, if there are as many."""
+_MOST_OUTPUTS = 1 << 20
+
+
+class Learner:
+    """Follow-the-leader regression of rows that are checked already.
+
+    Parameters
+    ----------
+    settings
+        What to learn with, checked.
+    rows
+        The first rows, with positive weights.
+
+    Attributes
+    ----------
+    n_samples
+        Rows learned.
+    n_features, n_outputs
+        Widths of inputs and targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from losse import LosseEncoder
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(500, 1))
+    >>> rows = Rows(X, np.sin(X), np.ones(500))
+    >>> learner = Learner(Settings(LosseEncoder(scaling=(-3, 3))), rows[:400])
+    >>> learner.learn(rows[400:])
+    >>> bool(np.abs(learner.predict(X) - np.sin(X)).max() < 0.05), learner.n_samples
+    (True, 500)
+    """
+
+    def __init__(self, settings: Settings, rows: Rows) -> None:
+        self._begin(settings, rows.X.shape[1], rows.Y.shape[1])
+        if settings.schedule.repeats:
+            settings.encoder.check_parameters()
+            self._kept = KeptRows(self.n_features, self.n_outputs)
+            aged = self._discounting.aged(rows)
+            self._prequential.add(np.zeros_like(rows.Y), rows.Y, rows.weights, aged.weights)
+            self._build(aged, len(rows))
+        else:
+            encoder = _fitted(settings.encoder, rows)
+            self._leader = Leader(settings, encoder, self.n_outputs)
+            self._learn(rows)
+
+    def _begin(self, settings: Settings, n_features: int, n_outputs: int) -> None:
+        """Become a learner of nothing, whose leader is still to be made."""
+        self.settings = settings
+        self.n_features = n_features
+        self.n_outputs = n_outputs
+        self.n_samples = 0
+        self._built = 0  # rows from which the encoder was built
+        self._discounting = Discounting(settings.discount)
+        self._prequential = Prequential(n_outputs)
+        self._kept: KeptRows | None = None
+        self._leader: Leader
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder in use."""
+        return self._leader.encoder
+
+    @property
+    def ridge(self) -> float:
+        """The ridge in use."""
+        return self._leader.ridge
+
+    @property
+    def weights(self) -> Array:
+        """W, (D, n_outputs): a copy."""
+        return self._leader.weights
+
+    @property
+    def final(self) -> bool:
+        """Whether the encoder stays as it is, so that no rows are kept."""
+        return self._kept is None
+
+    @property
+    def unit(self) -> float:
+        """Weight of the latest row in the memories."""
+        return self._discounting.unit
+
+    @property
+    def prequential(self) -> Curve:
+        """Test-then-train errors at growing numbers of rows."""
+        return self._prequential.curve()
+
+    @property
+    def prequential_error(self) -> float:
+        """Squared test-then-train error over the targets' variance, of all calls but the first."""
+        return self._prequential.nmse
+
+    @property
+    def regret(self) -> Array:
+        """Squared errors before learning, less those of the present weights, per output."""
+        return (self._prequential.loss - self._leader.squared_errors()) / self.unit
+
+    def predict(self, X: Array) -> Array:
+        """Predicted targets, (n, n_outputs)."""
+        return self._leader.predict(X)
+
+    def predict_std(self, X: Array) -> tuple[Array, Array]:
+        """Predicted targets and their standard deviations, (n, n_outputs) each."""
+        variances = self._leader.variances(X, self.unit, self.settings.discount)
+        return self.predict(X), np.sqrt(variances)
+
+    def learn(self, rows: Rows) -> None:
+        """Learn more rows, which have positive weights."""
+        due = self._is_due(len(rows))
+        if due and self._kept is not None:
+            aged = self._discounting.aged(rows)
+            held = self._discounting.faded(self._kept.rows, len(rows)) + aged
+            prequential = self._prequential_at_unit_one(len(rows))
+            prequential.add(self.predict(rows.X), rows.Y, rows.weights, aged.weights)
+            self._build(held, len(held), prequential)
+            return
+        self._learn(rows)
+        if due and callable(self.settings.past):
+            past = self._past_rows()
+            self._build(past, self.n_samples, self._prequential_at_unit_one(0))
+
+    def _learn(self, rows: Rows) -> None:
+        """Learn rows with the encoder in use."""
+        step = int(min(self._leader.rows_at_once, max(1, self._discounting.most_rows)))
+        for part in rows.parts(step):
+            if self._discounting.overdue:
+                self._rescale(1.0 / self.unit)
+            grown = self._discounting.grown(part.weights)
+            self._prequential.add(self.predict(part.X), part.Y, part.weights, grown)
+            self._take_in(part.weighing(grown))
+
+    def _take_in(self, rows: Rows) -> None:
+        """Learn rows with the weights that they have in the memories.
+
+        What is interrupted once it is in the memories is not lost.
+        """
+        leader = self._leader
+        before = leader.total
+        try:
+            leader.learn(rows, self._spread)
+        finally:
+            if leader.total != before:
+                self.n_samples += len(rows)
+                if self._kept is not None:
+                    self._kept.add(rows)
+
+    def _spread(self) -> Array:
+        return self._prequential.spread
+
+    def _is_due(self, more: int) -> bool:
+        """Whether the encoder is to be built when some more rows come."""
+        if self._kept is None and not callable(self.settings.past):
+            return False
+        return self.settings.schedule.is_due(self._built, self.n_samples + more)
+
+    def _build(self, rows: Rows, n_samples: int, prequential: Prequential | None = None) -> None:
+        """Make another leader of these rows, the last of which weighs one, and change to it."""
+        if prequential is None:
+            prequential = self._prequential
+        n = len(rows)
+        auto = self.settings.ridge == "auto"
+        # The latest rows, which the encoder has not seen, say which ridge suits it.
+        tested = n // TESTED if auto and n >= LEAST_TESTED else 0
+        encoder = _built(self.settings.encoder, rows[: n - tested])
+        leader = Leader(self.settings, encoder, self.n_outputs)
+        leader.learn_untested(rows[: n - tested])
+        leader.test_ridges(n - tested, tested)
+        if tested:
+            leader.learn(rows[n - tested :], lambda: prequential.spread)
+        kept = None
+        if self._kept is not None and self.settings.schedule.keeps_rows(n):
+            kept = KeptRows(self.n_features, self.n_outputs)
+            kept.add(rows)
+        self._leader, self._kept, self._prequential = leader, kept, prequential
+        self.n_samples = self._built = n_samples
+        self._discounting.unit = 1.0
+
+    def _prequential_at_unit_one(self, later: int) -> Prequential:
+        """A copy of the prequential error, weighed as some rows later at a unit of one."""
+        prequential = deepcopy(self._prequential)
+        prequential.loss *= self.settings.discount**later / self.unit
+        return prequential
+
+    def _rescale(self, factor: float) -> None:
+        """Change the unit in which rows are weighed."""
+        self._leader.rescale(factor)
+        self._prequential.loss *= factor
+        if self._kept is not None:
+            self._kept.scale(factor)
+        self._discounting.unit *= factor
+
+    def _past_rows(self) -> Rows:
+        """Rows that the source of past data returns, checked; they weigh as much as the memories.
+
+        Without weights of its own, the latest row is the most recent one for a discount.
+        """
+        assert callable(self.settings.past)
+        given = tuple(self.settings.past())
+        if len(given) not in (2, 3):
+            raise ValueError(
+                f"past() returned {len(given)} arrays: return X, y or X, y, sample_weight."
+            )
+        X = check_rows("X of past()", given[0], self.n_features)
+        Y = check_targets(given[1], len(X), self.n_outputs).reshape(len(X), -1)
+        if len(given) == 3:
+            weights = check_weights(given[2], len(X))
+        else:
+            weights = self.settings.discount ** np.arange(len(X) - 1.0, -1.0, -1.0)
+        counted = weights > 0
+        total = self._leader.total / self.unit
+        if weights.sum() != total:
+            weights = weights * (total / weights.sum())
+        return Rows(X[counted], Y[counted], weights[counted])
+
+    def unlearn(self, rows: Rows, ages: Array) -> None:
+        """Take rows out, which have been learned ``ages`` rows ago: all of them, or none."""
+        weights = rows.weights * self.settings.discount**ages * self.unit
+        rows = rows.weighing(weights)
+        places = None if self._kept is None else self._kept.places(rows)
+        self._leader.unlearn(rows)
+        if self._kept is not None and places is not None:
+            self._kept.drop(places)
+        self.n_samples -= len(rows)
+
+    def empty_like(self) -> Learner:
+        """A learner with the same settings, encoder and widths that has learned nothing."""
+        empty = Learner.__new__(Learner)
+        empty._begin(self.settings, self.n_features, self.n_outputs)
+        empty._leader = Leader(self.settings, deepcopy(self.encoder), self.n_outputs, self.ridge)
+        if self._kept is None:
+            empty._built = self._built
+        else:
+            empty._kept = KeptRows(self.n_features, self.n_outputs)
+        return empty
+
+    def absorb(self, other: Learner) -> None:
+        """Add what a mergeable learner has learned; the weights follow with `solve`."""
+        loss, factor = other._prequential.loss / other.unit, self.unit / other.unit
+        if other._kept is None:
+            self._leader.absorb(other._leader, factor)
+            self.n_samples += other.n_samples
+        else:  # it has all its rows: no need for the same features
+            rows = other._kept.rows
+            self._relearn(rows.weighing(rows.weights * factor))
+        self._prequential.loss += loss * self.unit
+
+    def solve(self) -> None:
+        """Make the weights the best fit of the memories as they are now."""
+        self._leader.solve()
+
+    def _relearn(self, rows: Rows) -> None:
+        """Learn rows of another learner, with the weights that they have in these memories."""
+        if self._is_due(len(rows)) and self._kept is not None:
+            theirs = rows.weighing(rows.weights / self.unit)
+            held = self._discounting.faded(self._kept.rows, 0) + theirs
+            self._build(held, len(held), self._prequential_at_unit_one(0))
+        else:
+            self._take_in(rows)
+
+    def require_mergeable(self, other: Learner) -> None:
+        """Raise unless the sums of both learners are over the same features and outputs."""
+        mine, theirs = self.encoder, other.encoder
+        if not other.final:
+            if self.n_features != other.n_features:
+                raise ValueError(
+                    f"other has {other.n_features} input features, but this model "
+                    f"{self.n_features}: both must learn from the same inputs."
+                )
+        elif not self.final:
+            raise ValueError(
+                f"other.encoder_={theirs!r} is final, but this model still learns its own: merge "
+                "the other way round, other.merge(model), or begin this one with "
+                "FTLRegressor(encoder=other.encoder_)."
+            )
+        elif not mine.same_features(theirs):
+            raise ValueError(
+                f"other.encoder_={theirs!r} is not the same as this model's {mine!r}, or was "
+                "fitted on other data: fit one encoder and pass it to every model that is to be "
+                "merged, or one model's encoder_ to the others."
+            )
+        if self.n_outputs != other.n_outputs:
+            raise ValueError(
+                f"other has {other.n_outputs} output(s), but this model {self.n_outputs}: both "
+                "must learn the same targets."
+            )
+
+    def state(self) -> State:
+        """Values for a checkpoint, but for the settings."""
+        state: State = {
+            "used_encoder": encoders.describe(self.encoder),
+            "n_outputs": self.n_outputs,
+            "n_samples_seen": self.n_samples,
+            "weight": self.unit,
+            "built": self._built,
+            "holds_rows": self._kept is not None,
+            **nested("encoder", self.encoder.state()),
+            **self._leader.state(),
+            **nested("prequential", self._prequential.state()),
+        }
+        return state if self._kept is None else state | nested("past", self._kept.state())
+
+    @classmethod
+    def read(cls, settings: Settings, saved: StateReader) -> Learner:
+        """The learner that `state` has described."""
+        encoder = encoders.read(saved, "used_encoder")
+        encoder.restore(saved.part("encoder"))
+        n_outputs = saved.count("n_outputs", at_most=_MOST_OUTPUTS)
+        if n_outputs == 0:
+            saved.refuse("n_outputs=0 makes no model")
+        # Before anything of that size is allocated.
+        saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
+        learner = cls.__new__(cls)
+        learner._begin(settings, encoder.n_features_in_, n_outputs)
+        learner._leader = Leader(settings, encoder, n_outputs, saved.positive("ridge"))
+        learner._leader.restore(saved)
+        learner._prequential.restore(saved.part("prequential"))
+        if saved.flag("holds_rows"):
+            learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
+            learner._kept.restore(saved.part("past"))
+        learner._built = saved.count("built")
+        learner.n_samples = saved.count("n_samples_seen")
+        learner._discounting.unit = saved.number("weight", at_least=1.0)
+        return learner
+
+
+def _fitted(encoder: Encoder, rows: Rows) -> Encoder:
+    """A copy of a fitted encoder, or a clone of another, fitted on the rows."""
+    if not encoder.fitted:
+        return clone(encoder).fit(rows.X, sample_weight=rows.weights)
+    if encoder.n_features_in_ != rows.X.shape[1]:
+        raise ValueError(
+            f"X has {rows.X.shape[1]} features, but encoder was fitted on "
+            f"{encoder.n_features_in_}; pass an encoder that is not fitted, or one for this X."
+        )
+    own = deepcopy(encoder)
+    own.projection_ = encoder.projection_  # a copy made by the setter is aligned
+    return own
+
+
+def _built(given: Encoder, rows: Rows) -> Encoder:
+    """A new encoder for these rows."""
+    enough = len(rows) >= min(LEAST_ROWS, max(1, given.warm_up))
+    encoder: Encoder = clone(given) if enough else given.early()
+    # The latest rows weigh most under a discount, but the units of the memories grow without end.
+    encoder.freeze(rows.X, rows.Y, rows.weights / rows.weights.max())
+    return encoder

@@ -1,0 +1,55 @@
+"""`SquareMemory`: A as a full square, for models of moderate size."""
+
+import numpy as np
+import numpy.typing as npt
+
+from losse.encoders.features import Features
+from losse.ftl.memories.base import Memory
+from losse.typing import Array
+
+
+class SquareMemory(Memory):
+    """A as a full square, which is fastest to read row by row."""
+
+    def __init__(self, dimension: int, n_outputs: int, dtype: npt.DTypeLike) -> None:
+        super().__init__(dimension, n_outputs)
+        self.A = np.zeros((dimension, dimension), dtype)
+
+    def add_products(self, features: Features, weights: Array) -> None:
+        """A += sum of w phi phi^T."""
+        features.add_products(weights, self.A)
+
+    def diagonal(self) -> Array:
+        """The diagonal of A."""
+        return np.array(self.A.diagonal(), dtype=np.float64)
+
+    def times(self, W: Array) -> Array:
+        """A W, for W with padded rows."""
+        return np.asarray(self.A @ W.astype(self.A.dtype, copy=False), dtype=np.float64)
+
+    def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
+        """Some rows of A, times W with padded rows."""
+        return np.asarray(self.A[cells] @ W, dtype=np.float64)
+
+    def block(self, cells: npt.NDArray[np.int32]) -> Array:
+        """A_ss for some cells s."""
+        return np.array(self.A[np.ix_(cells, cells)], dtype=np.float64)
+
+    def square(self) -> Array:
+        """A as a new full square of doubles."""
+        return np.array(self.A, dtype=np.float64)
+
+    @property
+    def block_shape(self) -> tuple[int, int, int]:
+        """Shape of `diagonal_blocks`."""
+        size = min(128, self.dimension)
+        return -(-self.dimension // size), size, size
+
+    def diagonal_blocks(self) -> Array:
+        """Slices of 128 along the diagonal; the last one is filled up with the identity."""
+        count, size, _ = self.block_shape
+        blocks = np.tile(np.eye(size), (count, 1, 1))
+        for k in range(count):
+            part = self.A[k * size : (k + 1) * size, k * size : (k + 1) * size]
+            blocks[k, : len(part), : len(part)] = part
+        return blocks

@@ -1,0 +1,176 @@
+"""`Settings`: what a learner is made with, checked, and the schedule of builds that follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from losse.checks import check_count, check_positive
+from losse.encoders import AdaptiveEncoder, Encoder
+from losse.encoders import registry as encoders
+from losse.ftl.solvers import SOLVERS
+from losse.storage.state import State, StateReader
+
+DTYPES = ("float64", "float32")
+SMALLEST_DISCOUNT = 1e-9
+MOST_ROWS = 2**62
+
+Source = Callable[[], tuple[Any, ...]]
+"""Returns past rows as (X, y) or (X, y, sample_weight)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `losse.FTLRegressor`, which documents them."""
+
+    encoder: Encoder
+    solver: str = "auto"
+    ridge: float | str = "auto"
+    discount: float = 1.0
+    past: int | Source | None = None
+    dtype: str = "float64"
+
+    @classmethod
+    def of(cls, regressor: Any) -> Settings:
+        """The settings that the parameters of an `FTLRegressor` stand for."""
+        values = {field.name: getattr(regressor, field.name) for field in fields(cls)}
+        if values["encoder"] is None:
+            values["encoder"] = AdaptiveEncoder()
+        return cls(**values)
+
+    def check(self) -> None:
+        """Raise if a parameter makes no sense."""
+        if not isinstance(self.encoder, Encoder):
+            raise TypeError(
+                f"encoder={self.encoder!r} is not an encoder: use one of losse's, such as "
+                "LosseEncoder(), or None."
+            )
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r} is not known: use one of {SOLVERS}.")
+        if not (isinstance(self.ridge, str) and self.ridge == "auto"):
+            check_positive("ridge", self.ridge)
+        _check_past(self.past)
+        discount = self.discount
+        if not isinstance(discount, Real) or not SMALLEST_DISCOUNT <= discount <= 1:
+            raise ValueError(
+                f"discount={discount!r} must be above 0 and at most 1 (1: no discount), and not "
+                f"below {SMALLEST_DISCOUNT:.0e}, which would keep nothing."
+            )
+        if self.dtype not in (*DTYPES, np.float32, np.float64):
+            raise ValueError(f'dtype={self.dtype!r} must be "float32" or "float64".')
+
+    @property
+    def schedule(self) -> BuildSchedule:
+        """When the encoder is built."""
+        warm_up = 0 if self.encoder.fitted else self.encoder.warm_up
+        past = None if self.encoder.fitted else self.past
+        return BuildSchedule(warm_up, past)
+
+    @property
+    def window(self) -> float:
+        """Rows that count under the discount."""
+        return math.inf if self.discount == 1.0 else 1.0 / (1.0 - self.discount)
+
+    def state(self) -> State:
+        """Values for a checkpoint; the encoder as if it were not fitted, no function."""
+        parameters = {
+            "solver": self.solver,
+            "ridge": "auto" if self.ridge == "auto" else float(self.ridge),
+            "discount": float(self.discount),
+            "past": None if self.past is None or callable(self.past) else int(self.past),
+            "dtype": np.dtype(self.dtype).name,
+        }
+        return {"parameters": parameters, "given_encoder": encoders.describe(self.encoder)}
+
+    @classmethod
+    def read(cls, saved: StateReader) -> Settings:
+        """The settings that `state` has returned."""
+        values = saved.value("parameters")
+        names = {field.name for field in fields(cls)} - {"encoder"}
+        if not isinstance(values, Mapping) or set(values) != names:
+            saved.refuse(f"parameters={values!r} are not those of a model")
+        encoder: Encoder = AdaptiveEncoder()
+        if saved.value("given_encoder") is not None:  # None stands for the default
+            encoder = encoders.read(saved, "given_encoder")
+        settings = cls(encoder, **values)
+        try:
+            settings.check()
+        except (TypeError, ValueError) as error:
+            saved.refuse(f"parameters are wrong, {error}")
+        return settings
+
+    def with_encoder(self, encoder: Encoder) -> Settings:
+        """The same settings with another encoder."""
+        return replace(self, encoder=encoder)
+
+
+@dataclass(frozen=True)
+class BuildSchedule:
+    """When an encoder is built from the rows so far.
+
+    An encoder that learns from targets is built from the first ``warm_up`` rows. So that the model
+    predicts from the first row on, it is also built from a quarter of them, a sixteenth and so on:
+    each time, all rows are encoded and learned anew, which adds a third to the work of the last
+    time. With ``past`` data, the same goes on at twice, four times, eight times ``warm_up`` rows.
+
+    Examples
+    --------
+    >>> schedule = BuildSchedule(warm_up=400, past=1000)
+    >>> [n for n in range(1, 2000) if schedule.is_due(n - 1, n)]
+    [1, 2, 7, 25, 100, 400, 800]
+    """
+
+    warm_up: int
+    past: int | Source | None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the encoder may be built more than once: rows are then kept."""
+        return self.warm_up > 0 or self.past is not None
+
+    @property
+    def last(self) -> float:
+        """Rows after which nothing is built again."""
+        if self.past is None:
+            return self._first
+        if callable(self.past):
+            return math.inf
+        return self._first * 2.0 ** math.floor(math.log2(max(1.0, self.past / self._first)))
+
+    def keeps_rows(self, n: int) -> bool:
+        """Whether a model of n rows still needs them for a later build, and has no source."""
+        return n < (self.warm_up if callable(self.past) else self.last)
+
+    def is_due(self, built: int, n: int) -> bool:
+        """Whether a time to build has come since ``built`` rows."""
+        if not self.repeats or built >= self.last or n <= built:
+            return False
+        return built == 0 or self._round(n) > self._round(built)
+
+    @property
+    def _first(self) -> int:
+        return max(1, self.warm_up)
+
+    def _round(self, n: int) -> int:
+        """How many times to build have come, counted from ``warm_up`` rows, where it is 0."""
+        doublings = math.floor(math.log2(n / self._first))
+        return doublings if doublings >= 0 else math.floor(doublings / 2)
+
+
+def _check_past(past: Any) -> None:
+    if past is None or callable(past):
+        return
+    try:
+        check_count("past", past)
+    except TypeError:
+        raise TypeError(
+            f"past={past!r} must be None, a number of rows to keep, or a function that returns the "
+            "rows learned so far as (X, y) or (X, y, sample_weight)."
+        ) from None
+    if past > MOST_ROWS:
+        raise ValueError(f"past={past!r} is more than the {MOST_ROWS} rows that can be kept.")
