@@ -6,7 +6,6 @@ from gymnasium.spaces import Box, Discrete
 
 from losse.storage.archive import ArchiveError, open_archive, write_archive
 from losse.world import LosseWorldModel
-from losse.world.checkpoint import KIND, VERSION
 from tests.world.worlds import (
     BOUNDED,
     FOUR,
@@ -94,6 +93,9 @@ def test_functions_are_given_again(tmp_path):
     model_of().save(path)
     with pytest.raises(ValueError, match=r"termination=.* was given, but the model has"):
         LosseWorldModel.load(path, termination=ends)
+
+
+KIND, VERSION = LosseWorldModel.kind, LosseWorldModel.version
 
 
 def rewritten(path, change):

@@ -3,7 +3,7 @@
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from losse.world.inputs import Inputs
+from losse.world.losse.inputs import Inputs
 from losse.world.spaces import flat
 
 

@@ -85,7 +85,7 @@ def test_the_warm_up_is_learned_again(per_action):
     other = model.like()
     other.update(*data)
     for one in (model, other):  # but predictions before learning were those of other scalings
-        for regressor in one._regressors.models:
+        for regressor in one.regressors.models.values():
             regressor._prequential = Prequential(regressor.n_outputs_)
     assert_identical(model, other)
 
@@ -94,10 +94,10 @@ def test_the_scaling_freezes_after_the_warm_up():
     model = model_of(MIXED, warm_up=50)
     data = transitions(60)
     model.update(*data)
-    factor = model._inputs.factor.copy()
+    factor = model.inputs.scaling.factor.copy()
     far = some(data, slice(10))
     model.update(far[0] * [1, 1000], *far[1:])
-    np.testing.assert_array_equal(model._inputs.factor, factor)
+    np.testing.assert_array_equal(model.inputs.scaling.factor, factor)
 
 
 def test_a_model_predicts_from_the_first_transition():
@@ -201,14 +201,14 @@ def test_several_threads_may_use_one_model():
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     assert model.n_transitions == 400
-    learned = sum(one.n_samples_seen_ for one in model._regressors.models)
+    learned = sum(one.n_samples_seen_ for one in model.regressors.models.values())
     assert learned == 400
 
 
 def test_the_papers_settings():
-    discrete = model_of(regressor="paper")._regressors.template
+    discrete = model_of(regressor="paper").regressors.template
     assert (discrete.encoder.n_grids, discrete.solver, discrete.ridge) == (30, "sparse", 1e-5)
-    assert model_of(actions=PUSH, regressor="paper")._regressors.template.encoder.n_grids == 300
+    assert model_of(actions=PUSH, regressor="paper").regressors.template.encoder.n_grids == 300
 
 
 def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):

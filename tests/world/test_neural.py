@@ -9,11 +9,10 @@ from gymnasium import spaces
 
 from losse.storage.archive import ArchiveError
 from losse.world import NeuralWorldModel
-from losse.world.neural import MEMORIES
-from losse.world.neural_fit import fit
-from losse.world.neural_network import predict
-from losse.world.neural_synapses import train_tasks
-from losse.world.neural_window import train_window
+from losse.world.neural.fit import fit
+from losse.world.neural.memories import MEMORIES
+from losse.world.neural.network import predict
+from losse.world.neural.online import train_tasks, train_window
 
 OBSERVATIONS = spaces.Box(np.array([0, -np.inf]), np.array([1, np.inf]), dtype=np.float64)
 ACTIONS = spaces.Discrete(2)
@@ -138,7 +137,7 @@ def test_divergence_is_said_and_the_last_good_weights_stay(learned):
         np.testing.assert_array_equal(one, other)
     assert model.n_transitions == 1110
     if model.memory == "full-replay":
-        assert model._learner._memory.count == 1110
+        assert model._learner.memory.count == 1110
     if model.memory == "online":  # which gets over it as soon as it has forgotten it
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from losse.world import neural_memories
-from losse.world.neural_memories import Everything, Recent, Reservoir
-from losse.world.neural_order import draw_order, place
+from losse.world.neural import memories
+from losse.world.neural.fit import draw_order, place
+from losse.world.neural.memories import Everything, Recent, Reservoir
 
 
 def stream(n, width=1):
@@ -71,7 +71,7 @@ def test_the_latest_rows_stay(sizes):
 
 
 def test_all_rows_stay_while_the_room_grows(monkeypatch):
-    monkeypatch.setattr(neural_memories, "CAPACITY", 4)
+    monkeypatch.setattr(memories, "CAPACITY", 4)
     memory = Everything(2)
     lengths = set()
     for batch in batches(stream(200, 2), [1, 2, 1, 3, 60, 100]):
@@ -83,8 +83,8 @@ def test_all_rows_stay_while_the_room_grows(monkeypatch):
 
 
 def test_wide_rows_get_less_room_at_first():
-    assert Everything(100_000).rows.nbytes <= neural_memories.BYTES
-    assert len(Everything(10).rows) == neural_memories.CAPACITY
+    assert Everything(100_000).rows.nbytes <= memories.BYTES
+    assert len(Everything(10).rows) == memories.CAPACITY
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1000])

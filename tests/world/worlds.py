@@ -5,7 +5,6 @@ from gymnasium.spaces import Box, Discrete
 
 from losse import FTLRegressor, LosseEncoder
 from losse.world import LosseWorldModel
-from losse.world.checkpoint import state
 
 BOUNDED = Box(-1.0, 1.0, (2,), dtype=np.float64)
 MIXED = Box(np.array([-1.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64)
@@ -42,7 +41,7 @@ def some(data, rows):
 
 def assert_identical(one, other):
     """Bit for bit."""
-    left, right = state(one), state(other)
+    left, right = one.state(), other.state()
     assert left.keys() == right.keys()
     for name in left:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)

@@ -1,27 +1,29 @@
-"""World models: what an environment will do, learned online, without forgetting (section 2.2)."""
+"""World models: predictions of an environment, learned online without forgetting (section 2.2)."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from losse.world.evaluation import evaluate
-    from losse.world.factory import make_world_model
     from losse.world.imagined import ImaginedEnv
-    from losse.world.losse import LosseWorldModel
+    from losse.world.losse.model import LosseWorldModel
     from losse.world.model import WorldModel
-    from losse.world.neural import NeuralWorldModel
+    from losse.world.neural.model import NeuralWorldModel
     from losse.world.perfect import PerfectModel
+    from losse.world.registry import make_world_model
     from losse.world.rollout import Rollout
+    from losse.world.transitions import Transitions
 
 _HOMES = {
     "ImaginedEnv": "imagined",
-    "LosseWorldModel": "losse",
-    "NeuralWorldModel": "neural",
+    "LosseWorldModel": "losse.model",
+    "NeuralWorldModel": "neural.model",
     "PerfectModel": "perfect",
     "Rollout": "rollout",
+    "Transitions": "transitions",
     "WorldModel": "model",
     "evaluate": "evaluation",
-    "make_world_model": "factory",
+    "make_world_model": "registry",
 }
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "NeuralWorldModel",
     "PerfectModel",
     "Rollout",
+    "Transitions",
     "WorldModel",
     "evaluate",
     "make_world_model",

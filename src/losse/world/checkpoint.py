@@ -1,121 +1,165 @@
-"""How a Losse world model goes to disk and comes back: one archive of its whole state."""
+"""Checkpoints of world models: one archive of the task, the settings and all that was learned."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from abc import abstractmethod
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
 
-from losse.ftl import FTLRegressor
-from losse.ftl import checkpoint as ftl
+from losse.ftl.checkpoint import report
 from losse.storage.archive import Progress, open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
-from losse.world.task import restore_task, task_state
-from losse.world.warm_up import WarmUp
+from losse.world.model import Function, WorldModel
 
-if TYPE_CHECKING:
-    from losse.world.losse import LosseWorldModel
-
-KIND = "losse.LosseWorldModel"
-VERSION = 1
 _MOST = 1 << 24
-
-Model = TypeVar("Model", bound="LosseWorldModel")
-
-
-def save(model: LosseWorldModel, path: str | os.PathLike[str], progress: bool | Progress) -> None:
-    """Write a model."""
-    values, arrays = split(state(model))
-    write_archive(path, KIND, VERSION, values, arrays, ftl.report(progress, "Saving"))
+_DTYPES = [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)][1:]
 
 
-def load(
-    kind: type[Model],
-    path: str | os.PathLike[str],
-    given: Mapping[str, Any],
-    progress: bool | Progress,
-) -> Model:
-    """Read what `save` has written; ``given`` is for `restore_task`."""
-    with open_archive(path, KIND, VERSION, ftl.report(progress, "Loading")) as archive:
-        saved = StateReader(archive, os.fsdecode(path))
-        task = restore_task(saved, given)
-        per_action = saved.flag("per_action")
-        model = kind(**task, per_action=per_action)
-        if per_action != model.per_action:
-            saved.refuse("per_action does not suit its spaces")
-        _restore(model, saved)
-        saved.require_all_read()
-    return model
+class CheckpointedModel(WorldModel):
+    """A world model that can be saved to a file, and goes on from there."""
+
+    kind: ClassVar[str]
+    """Name of the class in its archives."""
+    version: ClassVar[int] = 1
+    """Newest version of the archive; older ones are read, too."""
+
+    def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
+        """Write the model to one file, atomically and without pickle; see `FTLRegressor.save`.
+
+        All that decides how the model goes on is in it. Functions given as ``termination`` and
+        ``reward`` are not.
+        """
+        with self.lock:
+            values, arrays = split({"losse": metadata.version("losse")} | self.state())
+            write_archive(path, self.kind, self.version, values, arrays, report(progress, "Saving"))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        observation_space: spaces.Space[Any] | None = None,
+        action_space: spaces.Space[Any] | None = None,
+        termination: Function | None = None,
+        reward: Function | None = None,
+        progress: bool | Progress = True,
+    ) -> Self:
+        """Read a model that `save` has written; it goes on bit for bit as the saved one would.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        observation_space, action_space
+            If given, those that the model must have been made for.
+        termination, reward
+            The functions, if the model had such.
+        progress
+            As in `FTLRegressor.load`.
+        """
+        known = {"observation_space": observation_space, "action_space": action_space}
+        functions = {"termination": termination, "reward": reward}
+        with open_archive(path, cls.kind, cls.version, report(progress, "Loading")) as archive:
+            saved = StateReader(archive, os.fsdecode(path))
+            task = {name: _space_of_task(saved, name, space) for name, space in known.items()}
+            task |= {name: _rule(saved, name, function) for name, function in functions.items()}
+            settings = cls._settings(saved)
+            try:
+                model = cls(**task, **settings)
+            except (TypeError, ValueError) as error:
+                saved.refuse(f"its settings are wrong, {error}")
+            model.restore(saved)
+            saved.require_all_read()
+        return model
+
+    def state(self) -> State:
+        """All that a checkpoint keeps, by name."""
+        return {
+            "n_transitions": self.n_transitions,
+            "termination": "function" if callable(self.termination) else self.termination,
+            "reward": "function" if callable(self.reward) else self.reward,
+            **nested("observation_space", _space_state(self.observation_space)),
+            **nested("action_space", _space_state(self.action_space)),
+            **self._state(),
+        }
+
+    @abstractmethod
+    def _state(self) -> State:
+        """Settings of the class, and what was learned."""
+
+    @classmethod
+    @abstractmethod
+    def _settings(cls, saved: StateReader) -> dict[str, Any]:
+        """Arguments of the class other than the task, from what `_state` returned."""
+
+    def restore(self, saved: StateReader) -> None:
+        """Take over what was learned from what `state` returned."""
+        self.n_transitions = saved.count("n_transitions")
 
 
-def state(model: LosseWorldModel) -> State:
-    """All that a model knows, by name."""
-    warm_up = model._warm_up
-    started = [k for k, one in enumerate(model._regressors.models) if one is not None]
-    whole: State = {
-        "losse": metadata.version("losse"),
-        "per_action": model.per_action,
-        "n_transitions": model.n_transitions,
-        "scaled": model.scaled,
-        "started": started,
-        "inputs.shift": model._inputs.shift,
-        "inputs.factor": model._inputs.factor,
-        **task_state(model),
-        **nested("template", ftl.settings(model._regressors.template)),
-    }
-    if warm_up is not None:
-        whole |= nested("warm_up", vars(warm_up) | {"rows": len(warm_up)})
-    for k in started:
-        one = model._regressors.models[k]
-        assert one is not None
-        whole |= nested(f"regressor{k}", ftl.state(one))
-    return whole
+def _space_of_task(saved: StateReader, name: str, known: spaces.Space[Any] | None) -> Any:
+    """A space as it was saved; raises if it is not the known one."""
+    space = _space(saved.part(name))
+    if known is not None and known != space:
+        raise ValueError(
+            f"{name}={known} is not that of the saved model, {space}: load it for the "
+            "environment that it was made for."
+        )
+    return space
 
 
-def _restore(model: LosseWorldModel, saved: StateReader) -> None:
-    """Take over what `state` has returned, but for what a model is made with."""
-    pattern = FTLRegressor()
-    ftl.restore_settings(pattern, saved.part("template"))
-    scaled = saved.flag("scaled")
-    size = 1 if scaled else saved.part("warm_up").count("size")
-    model._begin(pattern, size)
-    inputs = model._inputs
-    saved.array("inputs.shift", out=inputs.shift)
-    saved.array("inputs.factor", out=inputs.factor)
-    if not (inputs.factor > 0).all():
-        saved.refuse("inputs.factor is not above 0")
-    if not scaled and model._warm_up is None:
-        saved.refuse("scaled=False does not suit its bounded spaces")
-    model._warm_up = None if scaled else _warm_up(model, saved.part("warm_up"), size)
-    models = model._regressors.models
-    for k in saved.counts("started", at_most=len(models)):
-        if k >= len(models) or models[k] is not None:
-            saved.refuse(f"started names regressor {k}, which does not exist or is there already")
-        one = FTLRegressor()
-        ftl.restore(one, saved.part(f"regressor{k}"))
-        shape = (one.n_features_in_, one.n_outputs_, one._single)
-        if shape != (inputs.width, model._n_targets, False):
-            saved.refuse(f"regressor {k} does not suit its spaces")
-        models[k] = one
-    model.n_transitions = saved.count("n_transitions")
+def _rule(saved: StateReader, name: str, function: Any) -> Any:
+    """A word as it was saved, or the function that replaces the one that could not be."""
+    words = ("learned", "never", "function") if name == "termination" else ("learned", "function")
+    word = saved.word(name, words)
+    if word == "function" and not callable(function):
+        raise ValueError(
+            f"{name}={function!r}: the model was saved with a function of its own, which a file "
+            f"cannot hold; pass {name}=that function."
+        )
+    if word != "function" and function is not None:
+        raise ValueError(f"{name}={function!r} was given, but the model has {name}={word!r}.")
+    return function if word == "function" else word
 
 
-def _warm_up(model: LosseWorldModel, saved: StateReader, size: int) -> WarmUp:
-    rows = saved.count("rows", at_most=_MOST)
-    n_actions = model._actions.width
-    if model._actions.discrete:
-        actions = saved.array("actions", (rows,), np.int64)
-        if not ((actions >= 0) & (actions < n_actions)).all():
-            saved.refuse("actions lie outside the space")
-    else:
-        actions = saved.array("actions", (rows, n_actions))
-    return WarmUp(
-        size,
-        saved.array("states", (rows, model._observations.width)),
-        actions,
-        saved.array("targets", (rows, model._n_targets)),
-        saved.count("scaled_at", at_most=rows),
-    )
+def _space_state(space: spaces.Space[Any]) -> State:
+    if isinstance(space, spaces.Discrete):
+        return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+    assert isinstance(space, spaces.Box)
+    bounds: State = {}
+    for name, values in (("low", space.low), ("high", space.high)):
+        finite = np.isfinite(values)
+        bounds |= {name: np.where(finite, values, 0).astype(space.dtype), f"{name}_known": finite}
+    return {"type": "Box", "dtype": str(space.dtype), "shape": list(space.shape), **bounds}
+
+
+def _space(saved: StateReader) -> spaces.Space[Any]:
+    if saved.word("type", ("Box", "Discrete")) == "Discrete":
+        n, start = saved.count("n", at_most=_MOST), saved.value("start")
+        if n == 0 or type(start) is not int:
+            saved.refuse(f"n={n}, start={start!r} make no Discrete space")
+        return spaces.Discrete(n, start=start)
+    dtype = np.dtype(saved.word("dtype", _DTYPES))
+    shape = tuple(saved.counts("shape", at_most=_MOST))
+    low = _bound(saved, "low", shape, dtype, -np.inf)
+    high = _bound(saved, "high", shape, dtype, np.inf)
+    if (low > high).any():
+        saved.refuse("low is above high")
+    return spaces.Box(low, high, dtype=dtype.type)
+
+
+def _bound(
+    saved: StateReader, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], far: float
+) -> npt.NDArray[Any]:
+    values = saved.array(name, shape, dtype)
+    known = saved.array(f"{name}_known", shape, np.bool_)
+    if dtype.kind == "f":
+        values[~known] = far
+    elif not known.all():
+        saved.refuse(f"{name} of {dtype} is not known")
+    return values

@@ -173,7 +173,7 @@ class _Episodes:
         return age >= (np.inf if self.max_steps is None else self.max_steps)
 
     def _checked(self, states: Any) -> npt.NDArray[Any]:
-        observations = self.model._observations
+        observations = self.model.observations
         rows = observations.rows("start_states", states)
         if not len(rows):
             raise ValueError("start_states is empty: pass at least one observation.")

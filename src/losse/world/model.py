@@ -1,9 +1,10 @@
-"""What every world model does: check transitions, learn them, and imagine others."""
+"""The base of all world models: checked transitions, single steps and rollouts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from threading import RLock
 from typing import Any, Literal, overload
 
@@ -14,9 +15,10 @@ from gymnasium import spaces
 from losse.typing import Array
 from losse.world.rollout import Policy, Rollout, roll_out
 from losse.world.spaces import flat, numbers, require_moderate
+from losse.world.transitions import Transitions
 
 Function = Callable[[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]], npt.ArrayLike]
-"""Of (obs, actions, next_obs), batches as the environment has them, to one value per row."""
+"""A function of (obs, actions, next_obs), batches in the environment's units: a value per row."""
 
 Imagined = tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_]]
 
@@ -45,6 +47,10 @@ class WorldModel(ABC):
     ----------
     n_transitions
         Rows learned so far.
+    observations, actions
+        The spaces in flattened form, see `losse.world.spaces`.
+    lock
+        Held while the model learns or predicts.
     """
 
     def __init__(
@@ -55,8 +61,8 @@ class WorldModel(ABC):
         termination: str | Function = "learned",
         reward: str | Function = "learned",
     ) -> None:
-        self._observations = flat("observation_space", observation_space)
-        self._actions = flat("action_space", action_space)
+        self.observations = flat("observation_space", observation_space)
+        self.actions = flat("action_space", action_space)
         _check_choice("termination", termination, ("learned", "never"))
         _check_choice("reward", reward, ("learned",))
         self.observation_space = observation_space
@@ -64,7 +70,7 @@ class WorldModel(ABC):
         self.termination = termination
         self.reward = reward
         self.n_transitions = 0
-        self._guard = RLock()  # one thread at a time: no prediction sees half an update
+        self.lock = RLock()  # one thread at a time: no prediction sees half an update
 
     def update(
         self,
@@ -80,20 +86,18 @@ class WorldModel(ABC):
         last observation of that episode, not the first of the next. A batch that is refused leaves
         the model as it was.
         """
-        states, chosen, gained, next_states, ended = self._checked(
-            obs, actions, rewards, next_obs, terminated
-        )
-        n, d = states.shape
+        rows = self.checked(obs, actions, rewards, next_obs, terminated)
+        n, d = rows.obs.shape
         if n == 0:
             return
         targets = np.empty((n, self._n_targets))
-        np.subtract(next_states, states, out=targets[:, :d])
+        np.subtract(rows.next_obs, rows.obs, out=targets[:, :d])
         if self.reward == "learned":
-            targets[:, d] = gained
+            targets[:, d] = rows.rewards
         if self.termination == "learned":
-            targets[:, -1] = ended
-        with self._guard:
-            self._learn(states, chosen, targets)
+            targets[:, -1] = rows.terminated
+        with self.lock:
+            self._learn(rows.obs, rows.actions, targets)
             self.n_transitions += n
 
     @overload
@@ -121,11 +125,11 @@ class WorldModel(ABC):
             flattened observation). Infinite where the model has learned nothing. Models that
             do not know their uncertainty raise `NotImplementedError`.
         """
-        states = self._observations.rows("obs", obs)
+        states = self.observations.rows("obs", obs)
         n, d = states.shape
-        chosen = self._actions.inputs("actions", actions, n)
+        chosen = self.actions.inputs("actions", actions, n)
         std = np.empty((0, d))
-        with self._guard:
+        with self.lock:
             if n == 0:
                 targets = np.empty((0, self._n_targets))
             elif return_std:
@@ -133,7 +137,7 @@ class WorldModel(ABC):
                 std = deviations[:, :d]
             else:
                 targets = self._predict(states, chosen)
-        next_obs = self._observations.restore(states + targets[:, :d])
+        next_obs = self.observations.restore(states + targets[:, :d])
         imagined = (next_obs, *self._outcome(obs, actions, next_obs, targets))
         return (*imagined, std) if return_std else imagined
 
@@ -167,6 +171,22 @@ class WorldModel(ABC):
         """
         return roll_out(self, obs, policy, horizon, max_std)
 
+    def checked(
+        self, obs: Any, actions: Any, rewards: Any, next_obs: Any, terminated: Any
+    ) -> Transitions:
+        """Transitions as rows of numbers, if they can be learned from."""
+        states = self.observations.rows("obs", obs)
+        n = len(states)
+        gained = _column("rewards", rewards, n)
+        require_moderate("rewards", gained)
+        return Transitions(
+            states,
+            self.actions.inputs("actions", actions, n),
+            gained,
+            self.observations.rows("next_obs", next_obs, n),
+            _booleans("terminated", terminated, n),
+        )
+
     @abstractmethod
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         """Learn n > 0 checked rows.
@@ -187,22 +207,10 @@ class WorldModel(ABC):
             "out return_std and max_std."
         )
 
-    def _checked(
-        self, obs: Any, actions: Any, rewards: Any, next_obs: Any, terminated: Any
-    ) -> tuple[Array, npt.NDArray[Any], Array, Array, npt.NDArray[np.bool_]]:
-        """States, actions, rewards, next states and terminations, if they can be learned from."""
-        states = self._observations.rows("obs", obs)
-        n = len(states)
-        chosen = self._actions.inputs("actions", actions, n)
-        gained = _column("rewards", rewards, n)
-        require_moderate("rewards", gained)
-        next_states = self._observations.rows("next_obs", next_obs, n)
-        return states, chosen, gained, next_states, _booleans("terminated", terminated, n)
-
     @property
     def _n_targets(self) -> int:
         learned = (self.reward == "learned") + (self.termination == "learned")
-        return self._observations.width + learned
+        return self.observations.width + learned
 
     def _outcome(
         self, obs: Any, actions: Any, next_obs: npt.NDArray[Any], targets: Array
@@ -214,7 +222,7 @@ class WorldModel(ABC):
             rewards = _column("the result of reward", value, n)
             require_moderate("the result of reward", rewards)
         else:
-            rewards = targets[:, self._observations.width].copy()
+            rewards = targets[:, self.observations.width].copy()
         if callable(self.termination):
             value = self.termination(np.asarray(obs), np.asarray(actions), next_obs)
             return rewards, _booleans("the result of termination", value, n)
@@ -223,11 +231,20 @@ class WorldModel(ABC):
         return rewards, targets[:, -1] > 0.5
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._guard:
-            return {key: value for key, value in vars(self).items() if key != "_guard"}
+        with self.lock:
+            return {key: value for key, value in vars(self).items() if key != "lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _guard=RLock())
+        self.__dict__.update(state, lock=RLock())
+
+
+@contextmanager
+def locked(*models: WorldModel) -> Iterator[None]:
+    """Hold the locks of several models, in an order in which no two threads block each other."""
+    with ExitStack() as stack:
+        for model in sorted(models, key=id):
+            stack.enter_context(model.lock)
+        yield
 
 
 def _check_choice(name: str, value: Any, words: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""`PerfectModel`: is it the model or the agent? A model that is always right, and see."""
+"""`PerfectModel`: the true dynamics of an environment in the place of a world model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PerfectModel(WorldModel):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what the environment does not know: how much was seen, and the noise to come."""
-        with self._guard:
+        with self.lock:
             noise = self._rng.bit_generator.state
             write_json(path, {"n_transitions": self.n_transitions, "noise": noise})
 

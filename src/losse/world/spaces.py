@@ -1,6 +1,9 @@
-"""How observations and actions of a Gymnasium space become plain rows of numbers, and come back."""
+"""Flattened Gymnasium spaces: observations and actions as rows of numbers, and back."""
+
+from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -8,6 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.checks import LARGEST
+from losse.scaling import WIDEST, Scaling, bounded
 from losse.typing import Array
 
 # Differences of two observations must still be targets that a regressor takes.
@@ -18,37 +22,70 @@ _WHOLE = 2.0**53
 _ROUNDING = 1e-6
 
 
-class FlatBox:
-    """Values of a `Box` of any shape as rows of doubles."""
+class FlatSpace(ABC):
+    """A space whose values become rows of numbers.
+
+    Attributes
+    ----------
+    space
+        The space itself.
+    width
+        Numbers of a row.
+    discrete
+        Whether the space is a single choice, so that `inputs` are numbers from 0.
+    """
 
     discrete = False
 
-    def __init__(self, space: spaces.Box) -> None:
+    def __init__(self, space: spaces.Space[Any], width: int) -> None:
         self.space = space
-        self.width = math.prod(space.shape)
-        self.low = np.asarray(space.low, dtype=np.float64).reshape(-1)
-        self.high = np.asarray(space.high, dtype=np.float64).reshape(-1)
-        self._integer = space.dtype is not None and space.dtype.kind in "iu"
+        self.width = width
+
+    @abstractmethod
+    def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+        """Checked values, one row of ``width`` numbers each; ``n_rows`` of them, if given."""
+
+    @abstractmethod
+    def restore(self, rows: Array) -> npt.NDArray[Any]:
+        """The values of the space that are nearest to rows, in its dtype and shape."""
+
+    @abstractmethod
+    def scaling(self, limit: float) -> tuple[Scaling, Array]:
+        """Scaling of each number by its bounds, to [-limit, limit], and the limits to clip to.
+
+        The shift is NaN, and the factor 1, of a number that has no bounds to go by.
+        """
+
+    def inputs(self, name: str, values: Any, n_rows: int | None = None) -> npt.NDArray[Any]:
+        """Checked actions as models take them: rows, or choices counted from 0."""
+        return self.rows(name, values, n_rows)
+
+    def none(self) -> npt.NDArray[Any]:
+        """A batch without values, in the space's dtype and shape."""
+        return self.restore(np.empty((0, self.width)))
+
+
+class FlatBox(FlatSpace):
+    """Numbers of a `Box` of any shape."""
+
+    def __init__(self, space: spaces.Box) -> None:
+        super().__init__(space, math.prod(space.shape))
+        self._shape = space.shape
+        self._low = np.asarray(space.low, dtype=np.float64).reshape(-1)
+        self._high = np.asarray(space.high, dtype=np.float64).reshape(-1)
 
     def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
-        """Checked values, one row of ``width`` numbers each."""
+        """See `FlatSpace`."""
         array = numbers(name, values)
-        expected = self.space.shape
-        if array.shape[1:] != expected or array.ndim != len(expected) + 1:
-            hint = f" For a single one pass {name}[None]." if array.shape == expected else ""
-            raise ValueError(
-                f"{name} has shape {array.shape}, expected {_text('n', *expected)}: one entry of "
-                f"{self.space} per row.{hint}"
-            )
-        _check_length(name, array, n_rows)
+        _check_shape(name, array, self._shape, self.space, n_rows)
         require_moderate(name, array)
         return np.ascontiguousarray(array.reshape(len(array), self.width))
 
     def inputs(self, name: str, values: Any, n_rows: int | None = None) -> Array:
         """Rows that also lie within the bounds, as actions must."""
         rows = self.rows(name, values, n_rows)
-        outside = rows < self.low - _ROUNDING * np.maximum(1, np.abs(self.low))
-        outside |= rows > self.high + _ROUNDING * np.maximum(1, np.abs(self.high))
+        outside = rows < self._low - _ROUNDING * np.maximum(1, np.abs(self._low))
+        outside |= rows > self._high + _ROUNDING * np.maximum(1, np.abs(self._high))
         if outside.any():
             place = tuple(int(i) for i in np.argwhere(outside)[0])
             raise ValueError(
@@ -58,23 +95,26 @@ class FlatBox:
         return rows
 
     def restore(self, rows: Array) -> npt.NDArray[Any]:
-        """The nearest values of the space, in its dtype and shape."""
-        clipped = np.clip(rows, self.low, self.high)
-        if self._integer:
+        """See `FlatSpace`."""
+        clipped = np.clip(rows, self._low, self._high)
+        if np.issubdtype(self.space.dtype, np.integer):
             clipped = np.clip(np.rint(clipped), -_WHOLE, _WHOLE)
-        return clipped.astype(self.space.dtype).reshape(len(rows), *self.space.shape)
+        return clipped.astype(self.space.dtype).reshape(len(rows), *self._shape)
+
+    def scaling(self, limit: float) -> tuple[Scaling, Array]:
+        """See `FlatSpace`."""
+        known = self._high - self._low <= WIDEST
+        low, high = (np.where(known, bound, np.nan) for bound in (self._low, self._high))
+        return bounded(low, high, limit), np.full(self.width, limit)
 
 
-class Choices:
-    """Values of a `Discrete` space as numbers from 0, or as one-hot rows."""
+class FlatDiscrete(FlatSpace):
+    """Choices of a `Discrete` space, one-hot."""
 
     discrete = True
 
     def __init__(self, space: spaces.Discrete) -> None:
-        self.space = space
-        self.width = int(space.n)
-        self.low = np.zeros(self.width)
-        self.high = np.ones(self.width)
+        super().__init__(space, int(space.n))
         self._start = int(space.start)
 
     def inputs(self, name: str, values: Any, n_rows: int | None = None) -> npt.NDArray[np.int64]:
@@ -99,16 +139,21 @@ class Choices:
         return (array - self._start).astype(np.int64)
 
     def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
-        """Checked choices, one-hot."""
+        """See `FlatSpace`."""
         return one_hot(self.inputs(name, values, n_rows), self.width)
 
     def restore(self, rows: Array) -> npt.NDArray[Any]:
         """The likeliest choices."""
         return (np.argmax(rows, axis=1) + self._start).astype(self.space.dtype)
 
+    def scaling(self, limit: float) -> tuple[Scaling, Array]:
+        """A factor that makes the mean square of one-hot entries one."""
+        n = self.width
+        return Scaling(np.zeros(n), np.full(n, np.sqrt(n))), np.full(n, np.inf)
 
-def flat(name: str, space: spaces.Space[Any]) -> FlatBox | Choices:
-    """How to read a space; raises `TypeError` for one that world models do not know.
+
+def flat(name: str, space: spaces.Space[Any]) -> FlatSpace:
+    """The flattened form of a space; raises `TypeError` for one that world models do not know.
 
     >>> flat("observation_space", spaces.Discrete(3, start=1)).rows("obs", [1, 3])
     array([[1., 0., 0.],
@@ -119,7 +164,7 @@ def flat(name: str, space: spaces.Space[Any]) -> FlatBox | Choices:
     TypeError: action_space=MultiBinary(2) is not supported: ...
     """
     if isinstance(space, spaces.Discrete):
-        return Choices(space)
+        return FlatDiscrete(space)
     if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiu":
         return FlatBox(space)
     raise TypeError(
@@ -169,10 +214,22 @@ def require_moderate(name: str, array: Array) -> None:
     )
 
 
+def _check_shape(
+    name: str,
+    array: npt.NDArray[Any],
+    expected: tuple[int, ...],
+    space: spaces.Space[Any],
+    n_rows: int | None,
+) -> None:
+    if array.shape[1:] != expected or array.ndim != len(expected) + 1:
+        hint = f" For a single one pass {name}[None]." if array.shape == expected else ""
+        raise ValueError(
+            f"{name} has shape {array.shape}, expected ({', '.join(map(str, ('n', *expected)))}"
+            f"{'' if expected else ','}): one entry of {space} per row.{hint}"
+        )
+    _check_length(name, array, n_rows)
+
+
 def _check_length(name: str, array: npt.NDArray[Any], n_rows: int | None) -> None:
     if n_rows is not None and len(array) != n_rows:
         raise ValueError(f"{name} has {len(array)} rows, but obs has {n_rows}: pass one each.")
-
-
-def _text(*shape: Any) -> str:
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

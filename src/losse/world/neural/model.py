@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.checks import check_count, check_positive
-from losse.storage.archive import Progress
+from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.world import neural_checkpoint
-from losse.world.model import Function, WorldModel
-from losse.world.neural_learners import Learner, Online, Replay, Synaptic
-from losse.world.neural_memories import MEMORIES, Everything, Reservoir
-from losse.world.neural_network import Network, predict
-from losse.world.neural_units import RunningUnits
+from losse.world.checkpoint import CheckpointedModel
+from losse.world.model import Function
+from losse.world.neural.learners import Learner, Online, Replay, Synaptic
+from losse.world.neural.memories import MEMORIES, Everything, Reservoir
+from losse.world.neural.network import Network, predict
+from losse.world.neural.units import Units
 from losse.world.spaces import one_hot
 
 LARGEST = 1e30
-"""Of what a network may see: squares of larger numbers leave the range of single precision."""
+"""Largest number that a network may see: squares of more leave the range of single precision."""
 BLOCK = 4096
 """Rows that are predicted at once; fewer are filled up to a power of two."""
-_LARGEST_SEED = 2**31 - 1
+NUMBERS = ("learning_rate", "xi", "c")
+COUNTS = {"batch_size": 1 << 24, "coreset_size": 1 << 28, "seed": 2**31 - 1}
+"""Settings of a checkpoint, with the largest that a file may ask for."""
+_WIDEST = 1 << 16
 
 
-class NeuralWorldModel(WorldModel):
+class NeuralWorldModel(CheckpointedModel):
     """A neural network as a world model, with one of four ways to cope with a stream of data.
 
     A single network predicts the change of the state, the reward and the termination. It sees
@@ -93,6 +96,8 @@ class NeuralWorldModel(WorldModel):
            [0.4, 0.4]], dtype=float32), array([1., 1.]))
     """
 
+    kind = "losse.NeuralWorldModel"
+
     def __init__(
         self,
         observation_space: spaces.Space[Any],
@@ -110,7 +115,7 @@ class NeuralWorldModel(WorldModel):
         seed: int = 0,
     ) -> None:
         super().__init__(observation_space, action_space, termination=termination, reward=reward)
-        discrete = self._actions.discrete
+        discrete = self.actions.discrete
         if memory not in MEMORIES:
             raise ValueError(f"memory={memory!r} is not known: use one of {', '.join(MEMORIES)}.")
         self.memory = memory
@@ -125,49 +130,18 @@ class NeuralWorldModel(WorldModel):
         if c != 0:
             check_positive("c", c)
         check_count("seed", seed, at_least=0)
-        if seed > _LARGEST_SEED:
-            raise ValueError(f"seed={seed} is too large: use one up to {_LARGEST_SEED}.")
-        self._units = RunningUnits(self._observations, self._actions, self._n_targets)
+        if seed > COUNTS["seed"]:
+            raise ValueError(f"seed={seed} is too large: use one up to {COUNTS['seed']}.")
+        self._units = Units(self.observations, self.actions, self._n_targets)
         self._network = Network(self.hidden, self._n_targets)
         self._learner = self._new_learner()
-
-    def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
-        """Write the model to one file, atomically and without pickle; see `FTLRegressor.save`.
-
-        Network, optimiser, memory and random state are all in it. Functions given as
-        ``termination`` and ``reward`` are not.
-        """
-        with self._guard:
-            neural_checkpoint.save(self, path, progress)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        observation_space: spaces.Space[Any] | None = None,
-        action_space: spaces.Space[Any] | None = None,
-        termination: Function | None = None,
-        reward: Function | None = None,
-        progress: bool | Progress = True,
-    ) -> Self:
-        """Read a model that `save` has written; it goes on bit for bit as the saved one would.
-
-        Parameters are those of `LosseWorldModel.load`.
-        """
-        given = {
-            "observation_space": observation_space,
-            "action_space": action_space,
-            "termination": termination,
-            "reward": reward,
-        }
-        return neural_checkpoint.load(cls, path, given, progress)
 
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         rows = np.concatenate([self._inputs(states, actions), targets], axis=1)
         _require_single(rows)
-        units = self._units.extended(rows)
-        if self._learner.learn(rows.astype(np.float32), units.current):
+        units = deepcopy(self._units)
+        units.add(rows)
+        if self._learner.learn(rows.astype(np.float32), units.scaling):
             self._units = units
             return
         warnings.warn(
@@ -184,23 +158,22 @@ class NeuralWorldModel(WorldModel):
             return targets
         X = self._inputs(states, actions)
         _require_single(X)
+        scaling = self._units.scaling
         for first in range(0, len(X), BLOCK):
             block = X[first : first + BLOCK]
             padded = np.zeros((1 << (len(block) - 1).bit_length(), X.shape[1]), np.float32)
             padded[: len(block)] = block
-            predicted = predict(
-                self._network, self._learner.parameters, padded, self._units.current
-            )
+            predicted = predict(self._network, self._learner.parameters, padded, scaling)
             targets[first : first + BLOCK] = np.asarray(predicted)[: len(block)]
         return targets
 
     def _inputs(self, states: Array, actions: npt.NDArray[Any]) -> Array:
-        if self._actions.discrete:
-            actions = one_hot(actions, self._actions.width)
+        if self.actions.discrete:
+            actions = one_hot(actions, self.actions.width)
         return np.concatenate([states, actions], axis=1)
 
     def _new_learner(self) -> Learner:
-        n_inputs = self._observations.width + self._actions.width
+        n_inputs = self.observations.width + self.actions.width
         width = n_inputs + self._n_targets
         common: dict[str, Any] = {"learning_rate": self.learning_rate, "seed": self.seed}
         if self.memory == "online":
@@ -213,6 +186,31 @@ class NeuralWorldModel(WorldModel):
             else Reservoir(self.coreset_size, width, self.seed)
         )
         return Replay(self._network, n_inputs, kept, **common, batch_size=self.batch_size)
+
+    def _state(self) -> State:
+        return {
+            "memory": self.memory,
+            "hidden": list(self.hidden),
+            **{name: float(getattr(self, name)) for name in NUMBERS},
+            **{name: int(getattr(self, name)) for name in COUNTS},
+            **nested("units", self._units.state()),
+            **nested("learner", self._learner.state()),
+        }
+
+    @classmethod
+    def _settings(cls, saved: StateReader) -> dict[str, Any]:
+        return {
+            "memory": saved.word("memory", MEMORIES),
+            "hidden": saved.counts("hidden", at_most=_WIDEST),
+            **{name: saved.number(name) for name in NUMBERS},
+            **{name: saved.count(name, at_most) for name, at_most in COUNTS.items()},
+        }
+
+    def restore(self, saved: StateReader) -> None:
+        """Take over what was learned from what `state` returned."""
+        super().restore(saved)
+        self._units.restore(saved.part("units"))
+        self._learner.restore(saved.part("learner"))
 
 
 def _layers(hidden: Sequence[int]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""What does a neural world model compute?  The network, its loss, and one step of Adam.
+"""The network of a neural world model, its loss, and one step of Adam.
 
-Rows are [inputs | targets] in single precision, as the environment has them. Networks see them in
-units of a mean and a scale per column.
+Rows are [inputs | targets] in single precision, as the environment has them. Networks see them
+scaled, each column by a shift and a factor.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import optax
+
+from losse.scaling import Scaling
 
 ADAM = optax.scale_by_adam()
 DIVERGED = 100.0
@@ -39,13 +41,6 @@ class Weights(NamedTuple):
     optimiser: Any
 
 
-class Units(NamedTuple):
-    """A number enters the network, or leaves it, as (number - mean) / scale."""
-
-    mean: Any
-    scale: Any
-
-
 def new_weights(network: Network, n_inputs: int, seed: int) -> Weights:
     """Initial weights, and an optimiser that has not moved yet.
 
@@ -64,10 +59,10 @@ def _new_weights(network: Network, key: Any, X: Any) -> Weights:
     return Weights(parameters, ADAM.init(parameters))
 
 
-def loss(network: Network, parameters: Any, rows: Any, units: Units, mask: Any = 1.0) -> Any:
+def loss(network: Network, parameters: Any, rows: Any, scaling: Scaling, mask: Any = 1.0) -> Any:
     """Mean squared error over outputs and over the rows that ``mask`` counts."""
     n_inputs = rows.shape[1] - network.n_outputs
-    scaled = (rows - units.mean) / units.scale
+    scaled = (rows - scaling.shift) * scaling.factor
     predicted = network.apply({"params": parameters}, scaled[:, :n_inputs])
     weight = jnp.broadcast_to(mask, rows.shape[:1])
     error = jnp.mean((predicted - scaled[:, n_inputs:]) ** 2, axis=1)
@@ -94,9 +89,9 @@ def choose(condition: Any, yes: Any, no: Any) -> Any:
 
 
 @partial(jax.jit, static_argnames="network")
-def predict(network: Network, parameters: Any, X: Any, units: Units) -> Any:
+def predict(network: Network, parameters: Any, X: Any, scaling: Scaling) -> Any:
     """Targets of inputs, both as the environment has them."""
     n_inputs = X.shape[1]
-    scaled = (X - units.mean[:n_inputs]) / units.scale[:n_inputs]
-    outputs = network.apply({"params": parameters}, scaled)
-    return outputs * units.scale[n_inputs:] + units.mean[n_inputs:]
+    scaled = (X - scaling.shift[:n_inputs]) * scaling.factor[:n_inputs]
+    outputs: Any = network.apply({"params": parameters}, scaled)
+    return outputs / scaling.factor[n_inputs:] + scaling.shift[n_inputs:]

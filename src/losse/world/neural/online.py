@@ -1,10 +1,10 @@
-"""How does Synaptic Intelligence hold on to weights that mattered?  Every sample is a task.
+"""Training on a window of the latest rows: online, and with Synaptic Intelligence.
 
-Along the way each weight collects how much its own moves have lowered the loss, omega. When a
-task ends this is divided by the squared distance that it went, and added to its importance Omega;
-later tasks then pay c Omega (theta - theta_ref)^2 for moving it from where it was (Zenke, Poole
-and Ganguli, 2017). Otherwise training is that of the online baseline: on the window of the latest
-transitions, with the 250 gradient steps of an update spread evenly over its samples.
+The online baseline takes 250 gradient steps on the window for every update. Synaptic Intelligence
+(Zenke, Poole and Ganguli, 2017) spreads these evenly over the new samples, each of which is a task
+of its own. Along the way each weight collects how much its own moves have lowered the loss, omega.
+When a task ends this is divided by the squared distance that it went, and added to its importance
+Omega; later tasks then pay c Omega (theta - theta_ref)^2 for moving it from where it was.
 """
 
 from __future__ import annotations
@@ -15,16 +15,30 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from losse.world.neural_network import (
-    Network,
-    Units,
-    Weights,
-    choose,
-    descend,
-    is_healthy,
-    loss,
-)
-from losse.world.neural_window import WINDOW
+from losse.scaling import Scaling
+from losse.world.neural.network import Network, Weights, choose, descend, is_healthy, loss
+
+WINDOW = 256
+"""Transitions that are kept."""
+STEPS = 250
+"""Gradient steps per update, each on the whole window."""
+
+
+@partial(jax.jit, static_argnames="network")
+def train_window(
+    network: Network, weights: Weights, rows: Any, count: Any, scaling: Scaling, learning_rate: Any
+) -> tuple[Weights, Any]:
+    """Train on the last ``count`` of the rows; the weights, and whether they are healthy."""
+    mask = jnp.arange(len(rows)) >= len(rows) - count
+    slope = jax.value_and_grad(partial(loss, network))
+
+    def step(now: Weights, _: Any) -> Any:
+        value, gradient = slope(now.parameters, rows, scaling, mask)
+        return descend(now, gradient, learning_rate), value
+
+    end, losses = jax.lax.scan(step, weights, length=STEPS)
+    healthy = is_healthy(end, losses[0], loss(network, end.parameters, rows, scaling, mask))
+    return choose(healthy, end, weights), healthy
 
 
 class Synapses(NamedTuple):
@@ -35,6 +49,11 @@ class Synapses(NamedTuple):
     """Omega, one number per weight."""
     anchor: Any
     """theta_ref, the weights at the end of the last task."""
+
+    @property
+    def parameters(self) -> Any:
+        """Parameters of the network."""
+        return self.weights.parameters
 
 
 def new_synapses(weights: Weights) -> Synapses:
@@ -64,7 +83,7 @@ def train_tasks(
     n_before: Any,
     n_new: Any,
     n_steps: Any,
-    units: Units,
+    scaling: Scaling,
     learning_rate: Any,
     xi: Any,
     c: Any,
@@ -84,7 +103,7 @@ def train_tasks(
 
         def step(_: Any, carry: tuple[Weights, Any]) -> tuple[Weights, Any]:
             weights, credit = carry
-            gradient = slope(weights.parameters, seen, units, mask)
+            gradient = slope(weights.parameters, seen, scaling, mask)
             pulled = jax.tree.map(
                 lambda g, omega, theta, anchor: g + 2 * c * omega * (theta - anchor),
                 gradient, now.importance, weights.parameters, now.anchor,
@@ -108,7 +127,7 @@ def train_tasks(
     end = jax.lax.fori_loop(0, n_new, task, synapses)
     last, mask = window(n_new - 1)
     before, after = (
-        loss(network, state.weights.parameters, last, units, mask) for state in (synapses, end)
+        loss(network, state.weights.parameters, last, scaling, mask) for state in (synapses, end)
     )
     healthy = is_healthy(end, before, after)
     return choose(healthy, end, synapses), healthy

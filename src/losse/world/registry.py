@@ -1,11 +1,11 @@
-"""World models by the names of their methods, as tables, records and command lines have them."""
+"""Registry of world models: by the names of their methods in tables, records and commands."""
 
 from typing import Any
 
 from gymnasium import spaces
 
 from losse.world.model import WorldModel
-from losse.world.neural_memories import MEMORIES
+from losse.world.neural.memories import MEMORIES
 
 METHODS = ("losse", *MEMORIES)
 
@@ -35,11 +35,11 @@ def make_world_model(
     0
     """
     if method == "losse":
-        from losse.world.losse import LosseWorldModel
+        from losse.world.losse.model import LosseWorldModel
 
         return LosseWorldModel(observation_space, action_space, seed=seed, **options)
     if method in MEMORIES:
-        from losse.world import NeuralWorldModel
+        from losse.world.neural.model import NeuralWorldModel
 
         return NeuralWorldModel(
             observation_space, action_space, memory=method, seed=seed, **options

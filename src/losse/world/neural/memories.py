@@ -1,6 +1,8 @@
-"""Which transitions does a neural world model keep?  All, the latest, or a uniform sample."""
+"""Memories of neural world models: all transitions, the latest, or a uniform sample."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +18,32 @@ Training is compiled for an array of this length, whatever part of it is filled:
 compile once.
 """
 BYTES = 1 << 26
-"""That the first room may take: less of it for very wide rows, such as images."""
+"""Bytes that the first room may take: fewer rows of it where rows are very wide."""
 _MOST = 1 << 40
 
 MEMORIES = ("full-replay", "online", "si", "coreset")
 """The paper's neural baselines, by what they remember."""
+
+
+class Memory(Protocol):
+    """What learners ask of a memory."""
+
+    @property
+    def rows(self) -> Rows:
+        """An array of which ``count`` rows are filled."""
+
+    @property
+    def count(self) -> int:
+        """Rows that are kept."""
+
+    def add(self, new: Rows) -> None:
+        """Keep new rows, or some of them."""
+
+    def state(self) -> State:
+        """Values for a checkpoint."""
+
+    def restore(self, saved: StateReader) -> None:
+        """Take over what `state` has returned."""
 
 
 class Everything:
@@ -58,11 +81,11 @@ class Everything:
             self.rows = grown
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
+        """Values for a checkpoint."""
         return {"count": self.count, "rows": self.rows[: self.count]}
 
     def restore(self, saved: StateReader) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` has returned."""
         count = saved.count("count", at_most=_MOST)
         saved.require_shape("rows", (count, self.rows.shape[1]), np.float32)
         self._make_room(count)
@@ -92,11 +115,11 @@ class Recent:
         self.count = min(self.count + len(new), length)
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
+        """Values for a checkpoint."""
         return {"count": self.count, "rows": self.rows[len(self.rows) - self.count :]}
 
     def restore(self, saved: StateReader) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` has returned."""
         self.count = saved.count("count", at_most=len(self.rows))
         saved.array("rows", out=self.rows[len(self.rows) - self.count :])
 
@@ -138,11 +161,11 @@ class Reservoir:
         self.n_seen += len(new)
 
     def state(self) -> State:
-        """What a checkpoint keeps."""
+        """Values for a checkpoint."""
         return {"n_seen": self.n_seen, "rows": self.rows[: self.count]}
 
     def restore(self, saved: StateReader) -> None:
-        """Take over what `state` returned."""
+        """Take over what `state` has returned."""
         self.n_seen = saved.count("n_seen", at_most=_MOST)
         saved.array("rows", out=self.rows[: self.count])
         # One draw for each row so far.

@@ -1,0 +1,1 @@
+"""The world model on follow-the-leader regression."""

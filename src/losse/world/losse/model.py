@@ -1,0 +1,226 @@
+"""`LosseWorldModel`: the paper's world model, which learns online and does not forget."""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from losse.checks import check_count
+from losse.ftl import FTLRegressor
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
+from losse.world.checkpoint import CheckpointedModel
+from losse.world.losse.inputs import Inputs, WarmUp
+from losse.world.losse.regressors import Regressors, restored_template, template
+from losse.world.model import Function, locked
+
+
+class LosseWorldModel(CheckpointedModel):
+    """A world model on follow-the-leader regression (section 3 of the paper).
+
+    After every `update` it is the fit of *all* transitions so far, whatever their order, at a
+    cost per transition that does not grow. Changes of the state, rewards and terminations are
+    outputs of the same regressor. Each output's weights follow from its own targets alone, and in
+    proportion to them, so outputs in different units do not need to be normalised.
+
+    Where nothing was learned the model predicts zeros: no change, no reward, no termination. With
+    negative rewards that is optimistic, and invites an agent to go and see.
+
+    Parameters
+    ----------
+    observation_space, action_space, termination, reward
+        As in `WorldModel`.
+    regressor
+        An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets inputs
+        that are scaled already, and the seed given here. ``"paper"``: the paper's settings,
+        30 grids for discrete actions, 300 (and 5.5 GB) for continuous ones. None: the recommended
+        one, which is ``FTLRegressor()``, or the paper's grids for no more than two inputs.
+    per_action
+        With discrete actions, one regressor for each (True), or a single one that sees the
+        action as a one-hot input.
+    warm_up
+        Inputs without bounds are scaled by the mean and standard deviation of the first
+        ``warm_up`` transitions or a little more. Until then these are kept: whenever their number
+        has doubled, the scaling is learned anew and the model made anew from all of them. Not
+        needed where all spaces are bounded.
+    seed
+        Of the encoder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gymnasium.spaces import Box, Discrete
+    >>> from losse.world import LosseWorldModel
+    >>> model = LosseWorldModel(Box(0, 1, (2,)), Discrete(2), termination="never")
+    >>> rng = np.random.default_rng(0)
+    >>> obs, actions = rng.uniform(0.1, 0.9, (1000, 2)), rng.integers(0, 2, 1000)
+    >>> next_obs = obs + np.where(actions == 0, 0.1, -0.1)[:, None]
+    >>> model.update(obs, actions, np.ones(1000), next_obs, np.zeros(1000, dtype=bool))
+    >>> next_obs, rewards, terminated = model.step([[0.5, 0.5], [0.5, 0.5]], [0, 1])
+    >>> next_obs.round(2)
+    array([[0.6, 0.6],
+           [0.4, 0.4]], dtype=float32)
+    """
+
+    kind = "losse.LosseWorldModel"
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        *,
+        termination: str | Function = "learned",
+        reward: str | Function = "learned",
+        regressor: FTLRegressor | str | None = None,
+        per_action: bool = True,
+        warm_up: int = 500,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(observation_space, action_space, termination=termination, reward=reward)
+        check_count("warm_up", warm_up)
+        check_count("seed", seed, at_least=0)
+        self.per_action = bool(per_action) and self.actions.discrete
+        self.inputs = self._new_inputs()
+        pattern = template(regressor, self.inputs.width, self.actions.discrete, seed)
+        n_regressors = self.actions.width if self.per_action else 1
+        self.regressors = Regressors(pattern, n_regressors, self._n_targets)
+        self.kept: WarmUp | None = None
+        if not self.inputs.bounded:
+            states, targets = np.empty((0, self.observations.width)), np.empty((0, self._n_targets))
+            actions = self.actions.inputs("actions", self.actions.none())
+            self.kept = WarmUp(warm_up, states, actions, targets)
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the scaling is settled: from the start, or since the warm-up."""
+        return self.kept is None
+
+    def like(self) -> Self:
+        """A new model that has learned nothing, with this one's settings, scaling and encoders.
+
+        What it learns can be merged into this one. The scaling must be settled.
+
+        >>> from gymnasium.spaces import Box, Discrete
+        >>> model = LosseWorldModel(Box(0, 1, (1,)), Discrete(2))
+        >>> elsewhere = model.like()
+        >>> elsewhere.update([[0.5]], [0], [1.0], [[0.6]], [False])
+        >>> model.merge(elsewhere)
+        >>> model.n_transitions
+        1
+        """
+        with self.lock:
+            if not self.scaled:
+                raise ValueError(
+                    f"the scaling is not settled after {self.n_transitions} transitions: finish "
+                    "the warm-up first, or give the spaces finite bounds."
+                )
+            empty = copy(self)
+            empty.n_transitions = 0
+            empty.inputs = deepcopy(self.inputs)
+            empty.regressors = self.regressors.like()
+            return empty
+
+    def merge(self, other: LosseWorldModel) -> None:
+        """Add all transitions that another model has learned, exactly, without having them.
+
+        Both must have the same spaces, scaling and encoders: those of bounded spaces and the same
+        seed, or made by `like`. ``other`` stays as it is.
+        """
+        if not isinstance(other, type(self)):
+            raise TypeError(f"other={other!r} is not a LosseWorldModel: only those can be merged.")
+        with locked(self, other):
+            self._require_mergeable(other)
+            self.regressors.merge(other.regressors)
+            self.n_transitions += other.n_transitions
+
+    def _require_mergeable(self, other: LosseWorldModel) -> None:
+        """Raise unless both models learn the same targets from the same inputs."""
+        for name in ("observation_space", "action_space"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ValueError(f"other.{name}={theirs} is not this model's, {mine}.")
+        if not (self.scaled and other.scaled):
+            raise ValueError(
+                "the scaling of both models must be settled: finish the warm-up of one, and train "
+                "others that are made from it with like()."
+            )
+        for name in ("reward", "termination"):
+            if (getattr(self, name) == "learned") != (getattr(other, name) == "learned"):
+                raise ValueError(f"other.{name} is not as in this model: learned, or not, in both.")
+        if self.per_action != other.per_action or not self.inputs.same(other.inputs):
+            raise ValueError(
+                "other scales its inputs differently, or differs in per_action: make it with "
+                "like()."
+            )
+        self.regressors.require_mergeable(other.regressors)
+
+    def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
+        kept = self.kept
+        if kept is not None:
+            kept = kept.extended(states, actions, targets)
+            if kept.due:
+                self._start_again(kept)
+                return
+        self.regressors.learn(self.inputs.matrix(states, actions), actions, targets)
+        self.kept = kept
+
+    def _start_again(self, kept: WarmUp) -> None:
+        """Learn the scaling from all rows so far, and then the rows."""
+        inputs, regressors = self._new_inputs(), self.regressors.empty()
+        inputs.learn(kept.states, kept.actions)
+        X = inputs.matrix(kept.states, kept.actions)
+        regressors.learn(X, kept.actions, kept.targets)
+        self.inputs, self.regressors = inputs, regressors
+        self.kept = None if kept.complete else replace(kept, scaled_at=len(kept))
+
+    def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
+        return self.regressors.predict(self.inputs.matrix(states, actions), actions)
+
+    def _predict_std(self, states: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
+        return self.regressors.predict_std(self.inputs.matrix(states, actions), actions)
+
+    def _new_inputs(self) -> Inputs:
+        return Inputs(self.observations, self.actions, with_actions=not self.per_action)
+
+    def _state(self) -> State:
+        state = {
+            "per_action": self.per_action,
+            "scaled": self.scaled,
+            **nested("inputs", self.inputs.state()),
+            **self.regressors.state(),
+        }
+        if self.kept is not None:
+            state |= nested("warm_up", self.kept.state())
+        return state
+
+    @classmethod
+    def _settings(cls, saved: StateReader) -> dict[str, Any]:
+        regressor = restored_template(saved)
+        assert regressor.encoder is not None
+        size = 1 if saved.flag("scaled") else saved.part("warm_up").count("size")
+        return {
+            "per_action": saved.flag("per_action"),
+            "regressor": regressor,
+            "seed": regressor.encoder.seed,
+            "warm_up": size,
+        }
+
+    def restore(self, saved: StateReader) -> None:
+        """Take over what was learned from what `state` returned."""
+        super().restore(saved)
+        if self.per_action != saved.flag("per_action"):
+            saved.refuse("per_action does not suit its spaces")
+        self.inputs.restore(saved.part("inputs"))
+        if saved.flag("scaled"):
+            self.kept = None
+        elif self.kept is None:
+            saved.refuse("scaled=False does not suit its bounded spaces")
+        else:
+            n_choices = self.actions.width if self.actions.discrete else None
+            self.kept = self.kept.restored(saved.part("warm_up"), n_choices)
+        self.regressors.restore(saved, self.inputs.width)
