@@ -22,10 +22,10 @@ from losse._kernels.block_update import RECENT
 from losse._kernels.packed import packed_times
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import SparseFeatures
-from losse.ftl.layout import new_memory
-from losse.ftl.memory import SquareMemory
-from losse.ftl.packed_memory import PackedMemory
-from losse.ftl.sparse import SparseSolver
+from losse.ftl.memories import new_memory
+from losse.ftl.memories.packed import PackedMemory
+from losse.ftl.memories.square import SquareMemory
+from losse.ftl.solvers.sparse import FastSparseSolver
 
 SMALL, LARGE = 30, 300  # grids
 MANY, BATCH, TILE = 10_000, 250, 512  # rows
@@ -55,7 +55,7 @@ def small_kernels(bench: Bench) -> list[Kernel]:
 
     batch = features[:BATCH]
     square = new_memory(encoder, S, "float64")
-    solver = SparseSolver(new_memory(encoder, S, "float64"), RIDGE, K)
+    solver = FastSparseSolver(new_memory(encoder, S, "float64"), RIDGE, K)
     assert isinstance(square, SquareMemory)
     targets, ones = aligned((BATCH, padded(S))), np.ones(BATCH)
     targets[:, :S] = Y[:BATCH]

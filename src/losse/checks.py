@@ -63,7 +63,7 @@ def check_rows(name: str, X: Any, n_features: int) -> Array:
     rows = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False, input_name=name)
     if rows.shape[1] != n_features:
         raise ValueError(
-            f"{name} has {rows.shape[1]} columns, expected {n_features}: those that were learned."
+            f"{name} has {rows.shape[1]} features, expected {n_features}: those that were learned."
         )
     _require_finite(name, rows)
     return np.asarray(rows)

@@ -6,9 +6,8 @@ from unittest.mock import patch
 import numpy as np
 from hypothesis import strategies as st
 
-import losse.ftl.exact
-import losse.ftl.layout
-import losse.ftl.posterior
+import losse.ftl.memories.base
+import losse.ftl.solvers.exact
 from losse import (
     AdaptiveEncoder,
     FourierEncoder,
@@ -37,10 +36,8 @@ def large_models(large=True):
     """As if every model were large: A packed, no inverse, and soon too many samples."""
     limit = 0 if large else 8192
     with (
-        patch.object(losse.ftl.layout, "SQUARE_LIMIT", limit),
-        patch.object(losse.ftl.exact, "SQUARE_LIMIT", limit),
-        patch.object(losse.ftl.posterior, "SQUARE_LIMIT", limit),
-        patch.object(losse.ftl.exact, "SAMPLE_LIMIT", 100),
+        patch.object(losse.ftl.memories.base, "SQUARE_LIMIT", limit),
+        patch.object(losse.ftl.solvers.exact, "SAMPLE_LIMIT", 100),
     ):
         yield
 
@@ -61,8 +58,14 @@ def like(model):
 
 def parts(model):
     """All that a model knows, by name."""
-    own = {"n": model.n_samples_seen_, "weight": model._weight}
-    return own | model._solver.state() | model.encoder_.state()
+    learner = model._learner
+    own = {"n": learner.n_samples, "unit": learner.unit}
+    return own | learner._leader._solver.state() | learner.encoder.state()
+
+
+def memory(model):
+    """The sums that a model keeps."""
+    return model._learner._leader._solver.memory
 
 
 def assert_identical(one, other):

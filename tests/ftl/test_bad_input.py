@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from losse import FTLRegressor, LosseEncoder
 from losse.ftl import capacity
-from losse.ftl.layout import memory_bytes
+from losse.ftl.memories import memory_bytes
 from tests.ftl.reference import stream
 
 X, Y = stream(80)

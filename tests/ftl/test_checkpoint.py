@@ -10,7 +10,16 @@ from sklearn.exceptions import NotFittedError
 from losse import FTLRegressor, LosseEncoder, TileEncoder
 from losse.ftl.checkpoint import KIND, VERSION
 from losse.storage.archive import ArchiveError, open_archive, write_archive
-from tests.ftl.models import SOLVERS, X, Y, assert_identical, in_batches, large_models, models
+from tests.ftl.models import (
+    SOLVERS,
+    X,
+    Y,
+    assert_identical,
+    in_batches,
+    large_models,
+    memory,
+    models,
+)
 
 steps = st.lists(
     st.tuples(st.sampled_from(["learn", "learn", "learn", "unlearn", "merge"]), st.integers(1, 60)),
@@ -126,7 +135,7 @@ def test_progress_counts_all_bytes(tmp_path):
     model = in_batches(FTLRegressor(LosseEncoder(20, 10, 2), ridge=1e-5), range(240), 100)
     calls = []
     model.save(tmp_path / "model", progress=lambda *call: calls.append(call))
-    assert calls[-1][0] == calls[-1][1] > model._solver.memory.A.nbytes
+    assert calls[-1][0] == calls[-1][1] > memory(model).A.nbytes
     assert calls == sorted(calls)
     calls.clear()
     FTLRegressor.load(tmp_path / "model", progress=lambda *call: calls.append(call))

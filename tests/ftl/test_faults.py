@@ -74,10 +74,9 @@ def case(request, monkeypatch):
 
 
 def make_small_models_large(monkeypatch):
-    for module in ("layout", "exact", "posterior"):
-        monkeypatch.setattr(f"losse.ftl.{module}.SQUARE_LIMIT", 40)
-    monkeypatch.setattr("losse.ftl.exact.SAMPLE_LIMIT", 30)
-    monkeypatch.setattr("losse.ftl.packed_memory.WAITING", 25)
+    monkeypatch.setattr("losse.ftl.memories.base.SQUARE_LIMIT", 40)
+    monkeypatch.setattr("losse.ftl.solvers.exact.SAMPLE_LIMIT", 30)
+    monkeypatch.setattr("losse.ftl.memories.packed.WAITING", 25)
 
 
 def saved(model, folder):

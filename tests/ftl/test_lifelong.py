@@ -17,6 +17,7 @@ from tests.ftl.models import (
     in_batches,
     large_models,
     like,
+    memory,
     models,
     parts,
 )
@@ -155,9 +156,9 @@ def test_a_window_slides(solver):
 
 def test_merging_a_model_with_itself_doubles_every_weight():
     model = FTLRegressor(ENCODERS[0], solver="dense", ridge=RIDGE).fit(X, Y)
-    before = model._solver.memory.A.copy()
+    before = memory(model).A.copy()
     model.merge(model)
-    np.testing.assert_array_equal(model._solver.memory.A, 2 * before)
+    np.testing.assert_array_equal(memory(model).A, 2 * before)
     assert model.n_samples_seen_ == 480
     assert_leader(model, np.full(240, 2.0))
 

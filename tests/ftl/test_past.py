@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from losse import AdaptiveEncoder, FTLRegressor
-from tests.ftl.models import X, Y
+from tests.ftl.models import X, Y, memory
 
 ENCODER = AdaptiveEncoder(6, 3, n_stages=0, warm_up=60)
 
@@ -34,16 +34,16 @@ def test_a_source_of_all_rows_makes_a_model_as_good_as_new():
 
 def test_a_source_of_some_rows_counts_as_much_as_all():
     model = FTLRegressor(ENCODER, ridge=1e-3, past=lambda: (X[:50], Y[:50]))
-    assert learn(model, 120)._solver.memory.total == pytest.approx(120)
+    assert memory(learn(model, 120)).total == pytest.approx(120)
     weighted = FTLRegressor(ENCODER, ridge=1e-3, past=lambda: (X[:50], Y[:50], np.arange(50.0)))
-    assert learn(weighted, 120)._solver.memory.total == pytest.approx(120)
+    assert memory(learn(weighted, 120)).total == pytest.approx(120)
 
 
 def test_kept_rows_are_used_up_to_their_number():
     kept = learn(FTLRegressor(ENCODER, ridge=1e-3, past=200), 240)
     frozen = learn(FTLRegressor(ENCODER, ridge=1e-3), 240)
-    assert (kept._built, frozen._built) == (120, 60)
-    assert kept._past is None
+    assert (kept._learner._built, frozen._learner._built) == (120, 60)
+    assert kept._learner._kept is None
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import losse.ftl.exact
-import losse.ftl.layout
 from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
-from losse.ftl.sample_space import ridge_excess
+from losse.ftl.solvers.sample_space import ridge_excess
 from tests.ftl.reference import algorithm_2, leader, objective, recursive_leader, stream
 
 RIDGE = 1e-5
@@ -17,9 +15,8 @@ RIDGE = 1e-5
 @pytest.fixture
 def packed(monkeypatch):
     """As if every model were large: A packed, no inverse, and soon too many samples."""
-    monkeypatch.setattr(losse.ftl.layout, "SQUARE_LIMIT", 0)
-    monkeypatch.setattr(losse.ftl.exact, "SQUARE_LIMIT", 0)
-    monkeypatch.setattr(losse.ftl.exact, "SAMPLE_LIMIT", 150)
+    monkeypatch.setattr("losse.ftl.memories.base.SQUARE_LIMIT", 0)
+    monkeypatch.setattr("losse.ftl.solvers.exact.SAMPLE_LIMIT", 150)
 
 
 def in_batches(model, X, Y, size):

@@ -5,8 +5,8 @@ import pytest
 
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse.ftl import merge_all
-from losse.ftl.memory import NotLearnedError
-from tests.ftl.models import X, Y, assert_identical
+from losse.ftl.memories.base import NotLearnedError
+from tests.ftl.models import X, Y, assert_identical, memory
 
 ENCODER = AdaptiveEncoder(6, 3, n_stages=1, warm_up=160)
 
@@ -30,10 +30,10 @@ def test_predicts_from_the_first_row_on():
 
 def test_is_final_after_the_warm_up_and_drops_its_rows():
     warm = learn(model(), 0, 140)
-    assert warm._past is not None
+    assert warm._learner._kept is not None
     learn(warm, 140, 160)
     assert isinstance(warm.encoder_, AdaptiveEncoder)
-    assert warm._past is None
+    assert warm._learner._kept is None
     final = warm.encoder_
     assert learn(warm, 160, 240).encoder_ is final
 
@@ -47,9 +47,10 @@ def test_nothing_learned_is_lost_at_a_build(parameters):
     scratch = FTLRegressor(built.encoder_, **{"ridge": 1e-3} | parameters)
     learn(scratch, 0, 240)
     assert built.n_samples_seen_ == 240
-    mine, theirs = built._solver.memory, scratch._solver.memory
+    mine, theirs = memory(built), memory(scratch)
     for name in ("A", "B", "squares"):
-        one, other = getattr(mine, name) / built._weight, getattr(theirs, name) / scratch._weight
+        one = getattr(mine, name) / built._learner.unit
+        other = getattr(theirs, name) / scratch._learner.unit
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9 * np.abs(other).max())
 
 
@@ -77,10 +78,10 @@ def test_a_saved_model_goes_on_bit_for_bit(n, parameters, tmp_path):
 def test_rows_unlearned_in_the_warm_up_never_come_back(discount):
     kept = learn(model(discount=discount, solver="dense"), 0, 100)
     kept.unlearn(X[80:100], Y[80:100])
-    assert (kept.n_samples_seen_, len(kept._past.rows)) == (80, 80)
+    assert (kept.n_samples_seen_, len(kept._learner._kept.rows)) == (80, 80)
     learn(kept, 100, 240)
     left = sum(discount ** (239 - k) for k in range(240) if not 80 <= k < 100)
-    assert kept._solver.memory.total / kept._weight == pytest.approx(left)
+    assert memory(kept).total / kept._learner.unit == pytest.approx(left)
 
 
 def test_rows_not_learned_cannot_be_unlearned_in_the_warm_up():
@@ -112,7 +113,7 @@ def test_a_model_that_still_has_its_rows_merges_into_any(n):
     other = learn(model(), 160, 240)
     merged = learn(model(), 0, n).merge(other)
     assert merged.n_samples_seen_ == n + 80
-    assert (merged._past is None) == (n + 80 >= 160)
+    assert (merged._learner._kept is None) == (n + 80 >= 160)
     assert merge_all([learn(model(), 0, 100), other]).n_samples_seen_ == 180
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losse import FTLRegressor, LosseEncoder
+from tests.ftl.models import memory
 from tests.ftl.reference import leader, stream
 
 X, Y = stream(200)
@@ -59,10 +60,10 @@ def test_after_a_billion_samples_new_data_still_count(solver):
     for dtype in ("float64", "float32"):
         model = FTLRegressor(ENCODER, solver=solver, dtype=dtype, ridge=1e-5)
         model.partial_fit(X, Y, sample_weight=np.full(200, 1e9))
-        before = model._solver.memory.A.copy()
+        before = memory(model).A.copy()
         for _ in range(20):
             model.partial_fit(X, Y + 1)
-        gained = model._solver.memory.A.astype(np.float64).sum() - before.astype(np.float64).sum()
+        gained = memory(model).A.astype(np.float64).sum() - before.astype(np.float64).sum()
         moved[dtype] = gained / (20 * PHI.sum(axis=1) @ PHI.sum(axis=1))
         if dtype == "float64" and solver != "sparse":  # which still approaches the leader
             start = FTLRegressor(ENCODER, solver=solver, ridge=1e-5).fit(

@@ -154,7 +154,7 @@ def test_directions_depend_on_nothing_but_seed_and_name():
         model = LosseRegressor(**SMALL, seed=seed)
         model.learn_one(dict.fromkeys(names, 1.0), 0.0)
         regression = model._model
-        return dict(zip(regression.columns, regression._model.encoder_.projection_, strict=True))
+        return dict(zip(regression.columns, regression._model.encoder.projection_, strict=True))
 
     first, second = directions("abc"), directions(["x", "c", "b"])
     for name in "bc":

@@ -85,8 +85,8 @@ def test_the_warm_up_is_learned_again(per_action):
     other = model.like()
     other.update(*data)
     for one in (model, other):  # but predictions before learning were those of other scalings
-        for regressor in one.regressors.models.values():
-            regressor._prequential = Prequential(regressor.n_outputs_)
+        for learner in one.regressors.learners.values():
+            learner._prequential = Prequential(learner.n_outputs)
     assert_identical(model, other)
 
 
@@ -206,9 +206,9 @@ def test_several_threads_may_use_one_model():
 
 
 def test_the_papers_settings():
-    discrete = model_of(regressor="paper").regressors.template
+    discrete = model_of(regressor="paper").regressors.settings
     assert (discrete.encoder.n_grids, discrete.solver, discrete.ridge) == (30, "sparse", 1e-5)
-    assert model_of(actions=PUSH, regressor="paper").regressors.template.encoder.n_grids == 300
+    assert model_of(actions=PUSH, regressor="paper").regressors.settings.encoder.n_grids == 300
 
 
 def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):
@@ -219,7 +219,7 @@ def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):
     def refuse(*arguments):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("losse.ftl.construction.require_memory", refuse)
+    monkeypatch.setattr("losse.ftl.solvers.require_memory", refuse)
     before = model.step(*data[:2])
     with pytest.raises(MemoryError):
         model.update(*data)  # action 0 has its model, the others need one

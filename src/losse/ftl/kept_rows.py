@@ -30,7 +30,11 @@ class Rows:
         return len(self.X)
 
     def __getitem__(self, part: slice) -> "Rows":
-        return Rows(self.X[part], self.Y[part], self.weights[part])
+        return self.take(part)
+
+    def take(self, which: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> "Rows":
+        """Some of the rows: those of row numbers, a mask or a slice."""
+        return Rows(self.X[which], self.Y[which], self.weights[which])
 
     def __add__(self, other: "Rows") -> "Rows":
         return joined([self, other])

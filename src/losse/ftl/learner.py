@@ -17,6 +17,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from losse.checks import check_rows, check_targets, check_weights
@@ -67,6 +68,9 @@ class Learner:
     (True, 500)
     """
 
+    _leader: Leader
+    _kept: KeptRows | None
+
     def __init__(self, settings: Settings, rows: Rows) -> None:
         self._begin(settings, rows.X.shape[1], rows.Y.shape[1])
         if settings.schedule.repeats:
@@ -89,8 +93,7 @@ class Learner:
         self._built = 0  # rows from which the encoder was built
         self._discounting = Discounting(settings.discount)
         self._prequential = Prequential(n_outputs)
-        self._kept: KeptRows | None = None
-        self._leader: Leader
+        self._kept = None
 
     @property
     def encoder(self) -> Encoder:
@@ -249,6 +252,12 @@ class Learner:
             weights = weights * (total / weights.sum())
         return Rows(X[counted], Y[counted], weights[counted])
 
+    def add_inputs(
+        self, projection: Array, bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None
+    ) -> None:
+        """Let the encoder see more inputs from here on; see `Encoder.add_inputs`."""
+        self.n_features = self.encoder.add_inputs(projection, bounds).n_features_in_
+
     def unlearn(self, rows: Rows, ages: Array) -> None:
         """Take rows out, which have been learned ``ages`` rows ago: all of them, or none."""
         weights = rows.weights * self.settings.discount**ages * self.unit
@@ -346,6 +355,7 @@ class Learner:
             saved.refuse("n_outputs=0 makes no model")
         # Before anything of that size is allocated.
         saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
+        saved.require_columns("solver.memory.B", encoder.dimension, n_outputs)
         learner = cls.__new__(cls)
         learner._begin(settings, encoder.n_features_in_, n_outputs)
         learner._leader = Leader(settings, encoder, n_outputs, saved.positive("ridge"))

@@ -202,7 +202,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        rows, counted = self._checked(X, y, sample_weight, self.n_outputs_)
+        rows, counted, _ = self._checked(X, y, sample_weight, self.n_outputs_)
         ages = check_ages(age, len(counted))[counted]
         with self._guard:
             if len(rows) > self.n_samples_seen_:
@@ -380,13 +380,13 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         settings = Settings.of(self)
         if reset:
             settings.check()
-        rows, _ = self._checked(X, y, sample_weight, None if reset else self.n_outputs_)
+        n_outputs = None if reset else self.n_outputs_
+        rows, _, single = self._checked(X, y, sample_weight, n_outputs)
         with self._guard:
             if reset:
                 learner = Learner(settings, rows)
                 remember_inputs(self, X)
-                self._single = np.ndim(y) == 1
-                self._learner = learner
+                self._learner, self._single = learner, single
             else:
                 self._learner.settings = settings  # parameters may be set between calls
                 self._learner.learn(rows)
@@ -394,16 +394,18 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, n_outputs: int | None
-    ) -> tuple[Rows, npt.NDArray[np.bool_]]:
-        """Rows that count, and which ones do; ``n_outputs`` is None in a model that begins."""
+    ) -> tuple[Rows, npt.NDArray[np.bool_], bool]:
+        """Rows that count, which ones do, and whether targets are single numbers.
+
+        ``n_outputs`` is None in a model that begins.
+        """
         inputs = check_inputs(self, X, reset=n_outputs is None)
         targets = check_targets(y, len(inputs), n_outputs)
         weights = check_weights(sample_weight, len(inputs))
         rows = Rows(inputs, targets.reshape(len(inputs), -1), weights)
         counted = weights > 0
-        if sample_weight is None or counted.all():
-            return rows, counted
-        return Rows(rows.X[counted], rows.Y[counted], weights[counted]), counted
+        rows = rows if sample_weight is None or counted.all() else rows.take(counted)
+        return rows, counted, targets.ndim == 1
 
     def _shaped(self, rows: Array) -> Array:
         """Rows in the shape that targets were given in."""
@@ -478,9 +480,7 @@ def _require_mergeable(model: FTLRegressor, other: Any) -> None:
         raise TypeError(f"other={other!r} is not an FTLRegressor: only those can be merged.")
     check_is_fitted(model)
     check_is_fitted(other)
-    model._learner.require_mergeable(other._learner)
-    mine, theirs = (getattr(one, "feature_names_in_", None) for one in (model, other))
-    if not np.array_equal(mine, theirs):
+    if _names(model) != _names(other):
         raise ValueError(
             "other.feature_names_in_ differs from this model's: give both the same columns."
         )
@@ -489,6 +489,7 @@ def _require_mergeable(model: FTLRegressor, other: Any) -> None:
         raise ValueError(
             f"other has {theirs} targets, but this model {mine} ones: both must learn the same."
         )
+    model._learner.require_mergeable(other._learner)
 
 
 def _names(estimator: Any) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""How can features that have names, and come and go, be learned by a regression over rows?"""
+"""`NamedRegression`: a learner of features that have names, and come and go."""
 
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
@@ -8,8 +8,11 @@ import numpy as np
 
 from losse.checks import check_count
 from losse.encoders import LosseEncoder
-from losse.encoders.base import LIMIT, truncated_normal
-from losse.ftl import FTLRegressor
+from losse.encoders.base import truncated_normal
+from losse.ftl.kept_rows import Rows
+from losse.ftl.learner import Learner
+from losse.ftl.settings import Settings
+from losse.scaling import LIMIT, is_constant
 from losse.typing import Array
 
 GRID_DIM = 2
@@ -28,7 +31,7 @@ class Sample(NamedTuple):
 
 
 class NamedRegression:
-    """An `FTLRegressor` whose columns are found by name.
+    """A `Learner` whose columns are found by name.
 
     Input scaling and the mean of the targets are learned from the first ``warm_up`` samples. These
     are kept meanwhile, and the model is made anew from all of them when they are 1, 2, 4, 8 and
@@ -45,8 +48,10 @@ class NamedRegression:
     """
 
     def __init__(self, encoder: LosseEncoder, warm_up: int, **parameters: Any) -> None:
-        """``encoder`` gives the grids and the seed, ``parameters`` are those of the regressor."""
+        """``encoder`` gives the grids and the seed, ``parameters`` are its other settings."""
         check_count("warm_up", warm_up)
+        Settings(encoder, **parameters).check()
+        encoder.check_parameters()
         self._grids = encoder
         self._parameters = parameters
         self._warm_up = warm_up
@@ -67,7 +72,8 @@ class NamedRegression:
                     self._kept = None
                 return
         target = (sample.y - self._mean)[None]
-        self._model.partial_fit(self._rows([sample.x]), target, [sample.weight])
+        weight = np.array([sample.weight])
+        self._model.learn(Rows(self._rows([sample.x]), target, weight))
 
     def predict(self, xs: Sequence[Mapping[Hashable, float]]) -> Array:
         """Targets of some inputs, one row each; something must have been learned."""
@@ -100,8 +106,8 @@ class NamedRegression:
         encoder.scaling = _bounds(self._centre, spread)
         encoder.fit(self._centre[None])
         encoder.projection_ = np.array([self._directions(name) for name in names])
-        self._model = FTLRegressor(encoder, **self._parameters)
-        self._model.fit(np.where(np.isnan(X), self._centre, X), Y - self._mean, weights)
+        rows = Rows(np.where(np.isnan(X), self._centre, X), Y - self._mean, weights)
+        self._model = Learner(Settings(encoder, **self._parameters), rows)
 
     def _watch(self, x: Mapping[Hashable, float]) -> None:
         """Let features that appeared late take part once their scale is known."""
@@ -111,9 +117,7 @@ class NamedRegression:
             if len(values) < WATCHED:
                 continue
             centre, spread = _centre_and_spread(np.array(values)[:, None], np.ones(WATCHED))
-            encoder = self._model.encoder_
-            encoder.add_inputs(self._directions(name)[None], _bounds(centre, spread))
-            self._model.n_features_in_ = encoder.n_features_in_
+            self._model.add_inputs(self._directions(name)[None], _bounds(centre, spread))
             self._centre = np.append(self._centre, centre)
             self.columns[name] = len(self.columns)
             del self._watched[name]
@@ -142,7 +146,7 @@ def _centre_and_spread(X: Array, weights: Array) -> tuple[Array, Array]:
     total = np.where(total > 0, total, 1.0)
     centre = weights @ np.where(seen, X, 0.0) / total
     spread = np.sqrt(weights @ np.where(seen, X - centre, 0.0) ** 2 / total)
-    constant = spread <= 1e-12 * np.abs(np.where(seen, X, 0.0)).max(axis=0)  # rounding is no spread
+    constant = is_constant(spread, np.abs(np.where(seen, X, 0.0)).max(axis=0))
     return centre, np.where(constant, np.maximum(1.0, np.abs(centre)), spread)
 
 

@@ -171,6 +171,12 @@ class StateReader:
         else:
             out[..., :width] = self.array(name, (*out.shape[:-1], width), out.dtype)
 
+    def require_columns(self, name: str, rows: int, width: int) -> None:
+        """Refuse an array without ``rows`` rows of at least ``width`` numbers, to be read later."""
+        _, shape = self._archive.shapes.get(self._prefix + name, (None, ()))
+        if len(shape) != 2 or shape[0] != rows or shape[1] < width:
+            self.refuse(f"array {name} has shape {shape}, expected ({rows}, {width})")
+
     def cells(self, name: str, shape: tuple[int, ...], below: int) -> npt.NDArray[np.int32]:
         """Cell numbers from 0 to ``below`` - 1."""
         values = self.array(name, shape, np.int32)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from losse.encoders import Encoder
 from losse.encoders.grid import GridEncoder
-from losse.ftl.memories.base import SQUARE_LIMIT, Memory, NotLearnedError
+from losse.ftl.memories import base
+from losse.ftl.memories.base import Memory, NotLearnedError
 from losse.ftl.memories.bordered import BorderedMemory
 from losse.ftl.memories.packed import PackedMemory
 from losse.ftl.memories.square import SquareMemory
@@ -50,6 +51,5 @@ def is_packed(encoder: Encoder) -> bool:
 
 def _packed_grids(encoder: Encoder) -> GridEncoder | None:
     """The encoder, if its grids are to be packed; dense features have no grids."""
-    return (
-        encoder if isinstance(encoder, GridEncoder) and encoder.dimension > SQUARE_LIMIT else None
-    )
+    large = encoder.dimension > base.SQUARE_LIMIT
+    return encoder if large and isinstance(encoder, GridEncoder) else None

@@ -12,11 +12,12 @@ from gymnasium import spaces
 
 from losse.checks import check_count
 from losse.ftl import FTLRegressor
+from losse.ftl.settings import Settings
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import CheckpointedModel
 from losse.world.losse.inputs import Inputs, WarmUp
-from losse.world.losse.regressors import Regressors, restored_template, template
+from losse.world.losse.regressors import Regressors, settings_for
 from losse.world.model import Function, locked
 
 
@@ -86,9 +87,9 @@ class LosseWorldModel(CheckpointedModel):
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self.actions.discrete
         self.inputs = self._new_inputs()
-        pattern = template(regressor, self.inputs.width, self.actions.discrete, seed)
+        settings = settings_for(regressor, self.inputs.width, self.actions.discrete, seed)
         n_regressors = self.actions.width if self.per_action else 1
-        self.regressors = Regressors(pattern, n_regressors, self._n_targets)
+        self.regressors = Regressors(settings, n_regressors, self._n_targets)
         self.kept: WarmUp | None = None
         if not self.inputs.bounded:
             states, targets = np.empty((0, self.observations.width)), np.empty((0, self._n_targets))
@@ -200,13 +201,12 @@ class LosseWorldModel(CheckpointedModel):
 
     @classmethod
     def _settings(cls, saved: StateReader) -> dict[str, Any]:
-        regressor = restored_template(saved)
-        assert regressor.encoder is not None
+        settings = Settings.read(saved.part("template"))
         size = 1 if saved.flag("scaled") else saved.part("warm_up").count("size")
         return {
             "per_action": saved.flag("per_action"),
-            "regressor": regressor,
-            "seed": regressor.encoder.seed,
+            "regressor": FTLRegressor(**vars(settings)),
+            "seed": settings.encoder.seed,
             "warm_up": size,
         }
 

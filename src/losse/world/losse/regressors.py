@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from losse.encoders import AdaptiveEncoder, LosseEncoder
-from losse.ftl import FTLRegressor, checkpoint, merging
-from losse.ftl.construction import check_parameters
-from losse.ftl.learning import predict
+from losse.encoders import LosseEncoder
+from losse.ftl import FTLRegressor
+from losse.ftl.kept_rows import Rows
+from losse.ftl.learner import Learner
+from losse.ftl.settings import Settings
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-
-Rows = npt.NDArray[np.int64] | slice
 
 PLANE = 2
 """Inputs up to which the paper's random grids are recommended."""
@@ -37,8 +36,8 @@ def recommended(n_inputs: int) -> FTLRegressor:
     return paper().set_params(ridge=1e-4) if n_inputs <= PLANE else FTLRegressor()
 
 
-def template(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> FTLRegressor:
-    """A regressor for scaled inputs, not fitted: of a name, a copy of the one given, or None."""
+def settings_for(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> Settings:
+    """Settings of learners of scaled inputs: those of a regressor, of a name, or for None."""
     if regressor is None:
         regressor = recommended(n_inputs)
     elif isinstance(regressor, str):
@@ -54,113 +53,99 @@ def template(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> FTLReg
             f"regressor={regressor!r} is fitted, or its encoder is: pass one that is not. To learn "
             "apart and merge, use LosseWorldModel.like()."
         )
-    own = clone(regressor)
-    if own.encoder is None:
-        own.encoder = AdaptiveEncoder()
-    check_parameters(own)
-    own.encoder.set_params(seed=seed, scaling=None)  # `Inputs` does the scaling
-    own.encoder._check_parameters()
-    return own
-
-
-def restored_template(saved: StateReader) -> FTLRegressor:
-    """The template that `Regressors.state` has described."""
-    pattern = FTLRegressor()
-    checkpoint.restore_settings(pattern, saved.part("template"))
-    if pattern.encoder is None:
-        saved.refuse("the template has no encoder")
-    return pattern
+    settings = Settings.of(regressor)
+    settings.check()
+    encoder = clone(settings.encoder).set_params(seed=seed, scaling=None)  # `Inputs` scales
+    encoder.check_parameters()
+    return settings.with_encoder(encoder)
 
 
 class Regressors:
-    """One regressor for all rows, or one for each discrete action, made when it is first needed."""
+    """One learner for all rows, or one for each discrete action, made when it is first needed."""
 
-    def __init__(self, template: FTLRegressor, count: int, n_targets: int) -> None:
-        self.template = template
-        self.models: dict[int, FTLRegressor] = {}
+    def __init__(self, settings: Settings, count: int, n_targets: int) -> None:
+        self.settings = settings
+        self.learners: dict[int, Learner] = {}
         self._count = count
         self._n_targets = n_targets
 
     def learn(self, X: Array, actions: npt.NDArray[Any], targets: Array) -> None:
-        """Let each regressor learn its rows, in their order."""
-        parts = dict(self._parts(actions))
+        """Let each learner learn its rows, in their order."""
+        rows = Rows(X, targets, np.ones(len(X)))
+        parts = {k: rows.take(which) for k, which in self._parts(actions)}
         # Those that are new need memory, which may be refused: before any other has learned.
-        new = {k: self._new().partial_fit(X[rows], targets[rows])
-               for k, rows in parts.items() if k not in self.models}  # fmt: skip
-        for k, rows in parts.items():
-            if k in self.models:
-                self.models[k].partial_fit(X[rows], targets[rows])
-        self.models |= new
+        new = {k: Learner(self.settings, part)
+               for k, part in parts.items() if k not in self.learners}  # fmt: skip
+        for k, part in parts.items():
+            if k in self.learners:
+                self.learners[k].learn(part)
+        self.learners |= new
 
     def predict(self, X: Array, actions: npt.NDArray[Any]) -> Array:
         """Targets, zero where nothing was learned."""
         targets = np.zeros((len(X), self._n_targets))
-        for k, rows in self._parts(actions):
-            if k in self.models:
-                # `WorldModel` has checked the rows and keeps other threads out: not once more.
-                targets[rows] = predict(self.models[k], X[rows])[:, : self._n_targets]
+        for k, which in self._parts(actions):
+            if k in self.learners:
+                targets[which] = self.learners[k].predict(X[which])
         return targets
 
     def predict_std(self, X: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
         """Targets and their standard deviations, infinite where nothing was learned."""
         targets = np.zeros((len(X), self._n_targets))
         std = np.full(targets.shape, np.inf)
-        for k, rows in self._parts(actions):
-            if k in self.models:
-                targets[rows], std[rows] = self.models[k].predict(X[rows], return_std=True)
+        for k, which in self._parts(actions):
+            if k in self.learners:
+                targets[which], std[which] = self.learners[k].predict_std(X[which])
         return targets, std
 
     def empty(self) -> Regressors:
-        """Regressors of the same template, none of which has been started."""
-        return Regressors(self.template, self._count, self._n_targets)
+        """Regressors of the same settings, none of which has been started."""
+        return Regressors(self.settings, self._count, self._n_targets)
 
     def like(self) -> Regressors:
         """Regressors with the encoders of these that have learned nothing."""
         alike = self.empty()
-        alike.models = {k: merging.empty_like(model) for k, model in self.models.items()}
+        alike.learners = {k: learner.empty_like() for k, learner in self.learners.items()}
         return alike
 
     def require_mergeable(self, other: Regressors) -> None:
         """Raise unless what the others have learned can be added to these."""
-        mine, theirs = (checkpoint.settings(one.template) for one in (self, other))
+        mine, theirs = self.settings.state(), other.settings.state()
         if mine != theirs:
             raise ValueError(f"other has regressors like {theirs}, but this model like {mine}.")
-        for k in self.models.keys() & other.models.keys():
-            merging.require_mergeable(self.models[k], other.models[k])
+        for k in self.learners.keys() & other.learners.keys():
+            self.learners[k].require_mergeable(other.learners[k])
 
     def merge(self, other: Regressors) -> None:
         """Add what other regressors have learned, which can be merged."""
-        for k, theirs in other.models.items():
-            mine = self.models.get(k) or merging.empty_like(theirs)
-            self.models[k] = mine.merge(theirs)
+        for k, theirs in other.learners.items():
+            mine = self.learners.get(k) or theirs.empty_like()
+            mine.absorb(theirs)
+            mine.solve()
+            self.learners[k] = mine
 
     def state(self) -> State:
         """Values for a checkpoint."""
-        state = {
-            "started": sorted(self.models),
-            **nested("template", checkpoint.settings(self.template)),
-        }
-        for k, model in sorted(self.models.items()):
-            state |= nested(f"regressor{k}", checkpoint.state(model))
+        settings = nested("template", self.settings.state())
+        state = {"started": sorted(self.learners), **settings}
+        for k, learner in sorted(self.learners.items()):
+            state |= nested(f"regressor{k}", learner.state())
         return state
 
     def restore(self, saved: StateReader, n_inputs: int) -> None:
-        """Take over what `state` has returned, but for the template."""
+        """Take over what `state` has returned, but for the settings."""
         for k in saved.counts("started", at_most=self._count):
-            if k >= self._count or k in self.models:
+            if k >= self._count or k in self.learners:
                 saved.refuse(f"started names regressor {k}, which does not exist or is there twice")
-            one = FTLRegressor()
-            checkpoint.restore(one, saved.part(f"regressor{k}"))
-            shape = (one.n_features_in_, one.n_outputs_, one._single)
-            if shape != (n_inputs, self._n_targets, False):
+            one = Learner.read(self.settings, saved.part(f"regressor{k}"))
+            if (one.n_features, one.n_outputs) != (n_inputs, self._n_targets):
                 saved.refuse(f"regressor {k} does not suit its spaces")
-            self.models[k] = one
+            self.learners[k] = one
 
-    def _new(self) -> FTLRegressor:
-        return type(self.template)(**self.template.get_params(deep=False))
-
-    def _parts(self, actions: npt.NDArray[Any]) -> Iterator[tuple[int, Rows]]:
-        """Every regressor that is concerned, with its rows."""
+    def _parts(
+        self, actions: npt.NDArray[Any]
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64] | slice]]:
+        """Every learner that is concerned, with its rows."""
         if self._count == 1:
             yield 0, slice(None)
             return
