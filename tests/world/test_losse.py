@@ -56,6 +56,20 @@ def test_discrete_observations_are_learned_exactly():
     assert np.abs(rewards - (states - 6) / 6).max() < 0.1
 
 
+def test_choices_in_small_integers_are_learned():
+    """With int8, the last choice less the first is beyond the largest number."""
+    actions = np.arange(-100, 100)
+    obs = np.zeros((200, 1))
+    data = obs, actions, np.zeros(200), actions[:, None] / 100, np.zeros(200, bool)
+    imagined = []
+    for dtype in (np.int8, np.int64):
+        model = LosseWorldModel(Box(-1, 1, (1,)), Discrete(200, start=-100), regressor=small())
+        model.update(obs, actions.astype(dtype), *data[2:])
+        imagined.append(model.step(obs, actions.astype(dtype))[0])
+    np.testing.assert_allclose(imagined[0][:, 0], actions / 100, atol=1e-3)
+    np.testing.assert_array_equal(*imagined)
+
+
 def test_one_model_per_action_equals_separate_regressors():
     data = transitions(200)
     model = model_of(seed=5)

@@ -76,6 +76,27 @@ def test_other_spaces_are_refused_by_name(space):
         flat("action_space", space)
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64],
+    ids=lambda dtype: dtype.__name__,
+)
+@pytest.mark.parametrize("space", [(200, -100), (3, -1), (256, 0), (300, 100), (2, 2**62)], ids=str)
+def test_choices_of_any_integer_type_are_counted_from_the_start(space, dtype):
+    """Those that the type can hold: none wraps around."""
+    n, start = space
+    read = flat("action_space", spaces.Discrete(n, start=start))
+    limits = np.iinfo(dtype)
+    held = [k for k in range(start, start + n) if limits.min <= k <= limits.max]
+    choices = read.inputs("actions", np.array(held, dtype))
+    np.testing.assert_array_equal(choices, [k - start for k in held])
+    assert choices.dtype == np.int64
+    np.testing.assert_array_equal(read.restore(read.rows("actions", np.array(held, dtype))), held)
+    for outside in {limits.min, limits.max} - set(held):
+        with pytest.raises(ValueError, match=f"actions contains {outside} in row 0, outside"):
+            read.inputs("actions", np.array([outside], dtype))
+
+
 def test_actions_must_lie_in_the_space_but_for_rounding():
     read = flat("action_space", spaces.Box(-0.4, 0.4, (1,)))
     read.inputs("actions", [[0.4], [-0.4]])  # the bounds are floats, these are doubles

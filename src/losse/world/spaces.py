@@ -136,7 +136,8 @@ class FlatDiscrete(FlatSpace):
                 f"{name} contains {array[row]} in row {row}, outside {self.space}: elements run "
                 f"from {self._start} to {self._start + self.width - 1}."
             )
-        return (array - self._start).astype(np.int64)
+        # Small integer types would wrap around.
+        return np.asarray(array.astype(np.int64) - self._start)
 
     def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
         """See `FlatSpace`."""
