@@ -86,7 +86,7 @@ class LosseWorldModel(CheckpointedModel):
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self.actions.discrete
         self.inputs = self._new_inputs()
-        pattern = template(regressor, self.inputs.width, self.actions.discrete, seed)
+        pattern = template(regressor, self.inputs.width, self.actions.continuous, seed)
         n_regressors = self.actions.width if self.per_action else 1
         self.regressors = Regressors(pattern, n_regressors, self._n_targets)
         self.kept: WarmUp | None = None

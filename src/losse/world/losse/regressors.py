@@ -37,7 +37,7 @@ def recommended(n_inputs: int) -> FTLRegressor:
     return paper().set_params(ridge=1e-4) if n_inputs <= PLANE else FTLRegressor()
 
 
-def template(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> FTLRegressor:
+def template(regressor: Any, n_inputs: int, continuous: bool, seed: int) -> FTLRegressor:
     """A regressor for scaled inputs, not fitted: of a name, a copy of the one given, or None."""
     if regressor is None:
         regressor = recommended(n_inputs)
@@ -46,7 +46,7 @@ def template(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> FTLReg
             raise ValueError(
                 f'regressor={regressor!r} is not known: use "paper", an FTLRegressor or None.'
             )
-        regressor = paper(30 if discrete else 300)
+        regressor = paper(300 if continuous else 30)
     if not isinstance(regressor, FTLRegressor):
         raise TypeError(f'regressor={regressor!r} is not an FTLRegressor, "paper" or None.')
     if hasattr(regressor, "encoder_") or hasattr(regressor.encoder, "projection_"):
