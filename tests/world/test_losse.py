@@ -7,7 +7,6 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from losse import FTLRegressor, LosseEncoder
-from losse.ftl.prequential import Prequential
 from losse.world import LosseWorldModel
 from tests.world.worlds import (
     BOUNDED,
@@ -98,10 +97,8 @@ def test_the_warm_up_is_learned_again(per_action):
     assert model.n_transitions == 300
     other = model.like()
     other.update(*data)
-    for one in (model, other):  # but predictions before learning were those of other scalings
-        for regressor in one.regressors.models.values():
-            regressor._prequential = Prequential(regressor.n_outputs_)
-    assert_identical(model, other)
+    # Predictions before learning were those of other scalings.
+    assert_identical(model, other, but="prequential")
 
 
 def test_the_scaling_freezes_after_the_warm_up():
@@ -215,14 +212,14 @@ def test_several_threads_may_use_one_model():
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     assert model.n_transitions == 400
-    learned = sum(one.n_samples_seen_ for one in model.regressors.models.values())
+    learned = sum(one.n_samples for one in model.learners.started.values())
     assert learned == 400
 
 
 def test_the_papers_settings():
-    discrete = model_of(regressor="paper").regressors.template
+    discrete = model_of(regressor="paper").learners.settings
     assert (discrete.encoder.n_grids, discrete.solver, discrete.ridge) == (30, "sparse", 1e-5)
-    assert model_of(actions=PUSH, regressor="paper").regressors.template.encoder.n_grids == 300
+    assert model_of(actions=PUSH, regressor="paper").learners.settings.encoder.n_grids == 300
 
 
 def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):
@@ -233,7 +230,7 @@ def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):
     def refuse(*arguments):
         raise MemoryError("no room")
 
-    monkeypatch.setattr("losse.ftl.construction.require_memory", refuse)
+    monkeypatch.setattr("losse.ftl.solvers.require_memory", refuse)
     before = model.step(*data[:2])
     with pytest.raises(MemoryError):
         model.update(*data)  # action 0 has its model, the others need one

@@ -1,0 +1,166 @@
+"""Learners of a Losse world model: one for all rows, or one for each action."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from losse.encoders import LosseEncoder
+from losse.ftl import FTLRegressor
+from losse.ftl.kept_rows import Rows
+from losse.ftl.learner import Learner
+from losse.ftl.settings import Settings
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
+
+PLANE = 2
+"""Inputs up to which the paper's random grids are recommended."""
+
+
+def paper(n_grids: int = 30) -> FTLRegressor:
+    """The paper's model: Algorithm 2 on 2-d grids of 10 bins (30 in discrete control, else 300)."""
+    return FTLRegressor(LosseEncoder(n_grids, n_bins=10, grid_dim=2), solver="sparse", ridge=1e-5)
+
+
+def recommended(n_inputs: int) -> FTLRegressor:
+    """The model that `LosseWorldModel` uses unless it is told otherwise.
+
+    In the plane, random grids see everything, and are cheap: the paper's, with a larger ridge,
+    which is right more often at rare events such as the end of an episode. With more inputs,
+    the adaptive encoder and the self-tuning ridge of ``FTLRegressor()``.
+    """
+    return paper().set_params(ridge=1e-4) if n_inputs <= PLANE else FTLRegressor()
+
+
+def settings_of(regressor: Any, n_inputs: int, continuous: bool, seed: int) -> Settings:
+    """Settings for scaled inputs: those of a name, of a regressor that is not fitted, or of None.
+
+    ``continuous`` says whether actions are, for the size of the paper's model.
+    """
+    if regressor is None:
+        regressor = recommended(n_inputs)
+    elif isinstance(regressor, str):
+        if regressor != "paper":
+            raise ValueError(
+                f'regressor={regressor!r} is not known: use "paper", an FTLRegressor or None.'
+            )
+        regressor = paper(300 if continuous else 30)
+    if not isinstance(regressor, FTLRegressor):
+        raise TypeError(f'regressor={regressor!r} is not an FTLRegressor, "paper" or None.')
+    settings = Settings.of(regressor)
+    settings.check()
+    if hasattr(regressor, "n_features_in_") or settings.encoder.fitted:
+        raise ValueError(
+            f"regressor={regressor!r} is fitted, or its encoder is: pass one that is not. To learn "
+            "apart and merge, use LosseWorldModel.like()."
+        )
+    encoder = clone(settings.encoder).set_params(seed=seed, scaling=None)  # `Inputs` does that
+    encoder.check_parameters()
+    return settings.with_encoder(encoder)
+
+
+class Learners:
+    """One learner for all rows, or one for each discrete action, made when it is first needed.
+
+    Parameters
+    ----------
+    settings
+        Settings of each learner.
+    count
+        Number of learners.
+    n_targets
+        Width of the targets.
+    """
+
+    def __init__(self, settings: Settings, count: int, n_targets: int) -> None:
+        self.settings = settings
+        self.started: dict[int, Learner] = {}
+        self._count = count
+        self._n_targets = n_targets
+
+    def learn(self, X: Array, actions: npt.NDArray[Any], targets: Array) -> None:
+        """Let each learner learn its rows, in their order."""
+        ones = np.ones(len(X))
+        parts = {k: Rows(X[i], targets[i], ones[i]) for k, i in self._parts(actions)}
+        # Those that are new need memory, which may be refused: before any other has learned.
+        new = {k: Learner(self.settings, part)
+               for k, part in parts.items() if k not in self.started}  # fmt: skip
+        for k, part in parts.items():
+            if k in self.started:
+                self.started[k].learn(part)
+        self.started |= new
+
+    def predict(self, X: Array, actions: npt.NDArray[Any]) -> Array:
+        """Targets, zero where nothing was learned."""
+        targets = np.zeros((len(X), self._n_targets))
+        for k, rows in self._parts(actions):
+            if k in self.started:
+                targets[rows] = self.started[k].predict(X[rows])
+        return targets
+
+    def predict_std(self, X: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
+        """Targets and their standard deviations, infinite where nothing was learned."""
+        targets = np.zeros((len(X), self._n_targets))
+        std = np.full(targets.shape, np.inf)
+        for k, rows in self._parts(actions):
+            if k in self.started:
+                targets[rows], std[rows] = self.started[k].predict_std(X[rows])
+        return targets, std
+
+    def empty(self) -> Learners:
+        """Learners of the same settings, none of which has been started."""
+        return Learners(self.settings, self._count, self._n_targets)
+
+    def like(self) -> Learners:
+        """Learners with the encoders of these that have learned nothing."""
+        alike = self.empty()
+        alike.started = {k: learner.empty_like() for k, learner in self.started.items()}
+        return alike
+
+    def require_mergeable(self, other: Learners) -> None:
+        """Raise unless what the others have learned can be added to these."""
+        mine, theirs = self.settings.state(), other.settings.state()
+        if mine != theirs:
+            raise ValueError(f"other has regressors like {theirs}, but this model like {mine}.")
+        for k in self.started.keys() & other.started.keys():
+            self.started[k].require_mergeable(other.started[k])
+
+    def merge(self, other: Learners) -> None:
+        """Add what other learners have learned, which can be merged."""
+        for k, theirs in other.started.items():
+            mine = self.started.get(k) or theirs.empty_like()
+            mine.absorb(theirs)
+            mine.solve()
+            self.started[k] = mine
+
+    def state(self) -> State:
+        """Values for a checkpoint."""
+        state = {"started": sorted(self.started), **nested("template", self.settings.state())}
+        for k, learner in sorted(self.started.items()):
+            state |= nested(f"regressor{k}", learner.state())
+        return state
+
+    def restore(self, saved: StateReader, n_inputs: int) -> None:
+        """Take over what `state` has returned, but for the settings."""
+        for k in saved.counts("started", at_most=self._count):
+            if k >= self._count or k in self.started:
+                saved.refuse(f"started names regressor {k}, which does not exist or is there twice")
+            learner = Learner.read(self.settings, saved.part(f"regressor{k}"))
+            if (learner.n_features, learner.n_outputs) != (n_inputs, self._n_targets):
+                saved.refuse(f"regressor {k} does not suit its spaces")
+            self.started[k] = learner
+
+    def _parts(
+        self, actions: npt.NDArray[Any]
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64] | slice]]:
+        """Every learner that is concerned, with its rows."""
+        if self._count == 1:
+            yield 0, slice(None)
+            return
+        order = np.argsort(actions, kind="stable")
+        chosen, starts = np.unique(actions[order], return_index=True)
+        yield from zip(chosen.tolist(), np.split(order, starts[1:]), strict=True)
