@@ -16,7 +16,7 @@ def test_losse():
     model = make_world_model("losse", *SPACES, seed=3, per_action=False, termination="never")
     assert isinstance(model, LosseWorldModel)
     assert (model.per_action, model.termination) == (False, "never")
-    assert model.regressors.settings.encoder.seed == 3
+    assert model.learners.settings.encoder.seed == 3
 
 
 @pytest.mark.parametrize("memory", ["full-replay", "online", "si", "coreset"])

@@ -39,9 +39,9 @@ def some(data, rows):
     return tuple(part[rows] for part in data)
 
 
-def assert_identical(one, other):
-    """Bit for bit."""
+def assert_identical(one, other, but="nothing"):
+    """Bit for bit, but for parts whose name contains a word."""
     left, right = one.state(), other.state()
     assert left.keys() == right.keys()
-    for name in left:
+    for name in [name for name in left if but not in name]:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.ftl.checkpoint import report
-from losse.storage.archive import Progress, open_archive, write_archive
+from losse.storage.archive import ArchiveError, Progress, open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
 from losse.world.model import Function, WorldModel
+from losse.world.spaces import flat
 
-_MOST = 1 << 24
+_MOST = 1 << 62
 _DTYPES = [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)][1:]
 
 
@@ -25,7 +26,7 @@ class CheckpointedModel(WorldModel):
 
     kind: ClassVar[str]
     """Name of the class in its archives."""
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     """Newest version of the archive; older ones are read, too."""
 
     def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
@@ -66,7 +67,10 @@ class CheckpointedModel(WorldModel):
         functions = {"termination": termination, "reward": reward}
         with open_archive(path, cls.kind, cls.version, report(progress, "Loading")) as archive:
             saved = StateReader(archive, os.fsdecode(path))
-            task = {name: _space_of_task(saved, name, space) for name, space in known.items()}
+            task: dict[str, Any] = {
+                name: _space_of_task(saved, name, space, archive.version)
+                for name, space in known.items()
+            }
             task |= {name: _rule(saved, name, function) for name, function in functions.items()}
             settings = cls._settings(saved)
             try:
@@ -102,9 +106,17 @@ class CheckpointedModel(WorldModel):
         self.n_transitions = saved.count("n_transitions")
 
 
-def _space_of_task(saved: StateReader, name: str, known: spaces.Space[Any] | None) -> Any:
+def _space_of_task(
+    saved: StateReader, name: str, known: spaces.Space[Any] | None, version: int
+) -> spaces.Space[Any]:
     """A space as it was saved; raises if it is not the known one."""
-    space = _space(saved.part(name))
+    try:
+        space = _space(saved.part(name), version)
+        flat(name, space)
+    except ArchiveError:
+        raise
+    except (TypeError, ValueError, AssertionError, OverflowError, RecursionError) as error:
+        saved.refuse(f"{name} is no space, {error}")
     if known is not None and known != space:
         raise ValueError(
             f"{name}={known} is not that of the saved model, {space}: load it for the "
@@ -128,24 +140,57 @@ def _rule(saved: StateReader, name: str, function: Any) -> Any:
 
 
 def _space_state(space: spaces.Space[Any]) -> State:
+    """Values from which `_space` makes a space again."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        named = space.spaces if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
+        kind = "Dict" if isinstance(space, spaces.Dict) else "Tuple"
+        state: State = {"type": kind, "keys": list(named)}
+        for i, part in enumerate(named.values()):
+            state |= nested(f"part{i}", _space_state(part))
+        return state
+    if isinstance(space, spaces.MultiBinary):
+        return {"type": "MultiBinary", "n": space.n if isinstance(space.n, int) else list(space.n)}
     if isinstance(space, spaces.Discrete):
-        return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+        one = {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+        return one | {"dtype": str(space.dtype)}
+    state = {"dtype": str(space.dtype), "shape": list(space.shape or ())}
+    if isinstance(space, spaces.MultiDiscrete):
+        return state | {"type": "MultiDiscrete", "nvec": space.nvec, "start": space.start}
     assert isinstance(space, spaces.Box)
-    bounds: State = {}
     for name, values in (("low", space.low), ("high", space.high)):
         finite = np.isfinite(values)
-        bounds |= {name: np.where(finite, values, 0).astype(space.dtype), f"{name}_known": finite}
-    return {"type": "Box", "dtype": str(space.dtype), "shape": list(space.shape), **bounds}
+        state |= {name: np.where(finite, values, 0).astype(space.dtype), f"{name}_known": finite}
+    return state | {"type": "Box"}
 
 
-def _space(saved: StateReader) -> spaces.Space[Any]:
-    if saved.word("type", ("Box", "Discrete")) == "Discrete":
+def _space(saved: StateReader, version: int) -> spaces.Space[Any]:
+    """The space that `_space_state` has described."""
+    kind = saved.word("type", ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple"))
+    if kind in ("Dict", "Tuple"):
+        keys = saved.value("keys")
+        if not isinstance(keys, list) or not all(type(key) in (int, str) for key in keys):
+            saved.refuse(f"keys={keys!r} are not the names of parts")
+        parts = [_space(saved.part(f"part{i}"), version) for i in range(len(keys))]
+        if kind == "Tuple":
+            return spaces.Tuple(parts)
+        return spaces.Dict(list(zip(keys, parts, strict=True)))
+    if kind == "MultiBinary":
+        n = saved.value("n")
+        return spaces.MultiBinary(saved.counts("n", _MOST) if isinstance(n, list) else n)
+    # Version 1 did not say which integers a Discrete space has.
+    dtype = np.dtype(
+        "int64" if kind == "Discrete" and version < 2 else saved.word("dtype", _DTYPES)
+    )
+    if kind == "Discrete":
         n, start = saved.count("n", at_most=_MOST), saved.value("start")
-        if n == 0 or type(start) is not int:
-            saved.refuse(f"n={n}, start={start!r} make no Discrete space")
-        return spaces.Discrete(n, start=start)
-    dtype = np.dtype(saved.word("dtype", _DTYPES))
+        if type(start) is not int or abs(start) > _MOST:
+            saved.refuse(f"start={start!r} is not a whole number of size up to {_MOST}")
+        other: dict[str, Any] = {} if dtype == np.int64 else {"dtype": dtype.type}
+        return spaces.Discrete(n, start=start, **other)
     shape = tuple(saved.counts("shape", at_most=_MOST))
+    if kind == "MultiDiscrete":
+        nvec, first = saved.array("nvec", shape, dtype), saved.array("start", shape, dtype)
+        return spaces.MultiDiscrete(nvec, dtype=dtype.type, start=first)
     low = _bound(saved, "low", shape, dtype, -np.inf)
     high = _bound(saved, "high", shape, dtype, np.inf)
     if (low > high).any():
@@ -156,6 +201,7 @@ def _space(saved: StateReader) -> spaces.Space[Any]:
 def _bound(
     saved: StateReader, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], far: float
 ) -> npt.NDArray[Any]:
+    """The bounds of a Box, infinite where they are not known."""
     values = saved.array(name, shape, dtype)
     known = saved.array(f"{name}_known", shape, np.bool_)
     if dtype.kind == "f":

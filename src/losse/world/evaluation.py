@@ -12,7 +12,7 @@ import numpy.typing as npt
 from losse.checks import check_count
 from losse.typing import Array
 from losse.world.model import WorldModel
-from losse.world.transitions import Transitions
+from losse.world.transitions import Transitions, Values, take
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,10 +118,10 @@ class Evaluation:
 
 def evaluate(
     model: WorldModel,
-    obs: npt.ArrayLike,
-    actions: npt.ArrayLike,
+    obs: Values,
+    actions: Values,
     rewards: npt.ArrayLike,
-    next_obs: npt.ArrayLike,
+    next_obs: Values,
     terminated: npt.ArrayLike,
     *,
     horizons: Sequence[int] = (1, 5, 10),
@@ -173,16 +173,16 @@ def evaluate(
     if names is not None and len(names) != width:
         raise ValueError(f"names has {len(names)} entries, but an observation has {width}.")
     follows = _follows(rows, done)
-    chosen = np.asarray(actions)
+    chosen = model.actions.cast(actions)
     starts = np.arange(n)  # of those that are still within their episode
-    current = np.asarray(obs, dtype=model.observation_space.dtype)
+    current = model.observations.cast(obs)
     measured = []
     for k in range(1, wanted[-1] + 1):
         if k > 1:
             inside = follows[starts + k - 2]
-            starts, current = starts[inside], current[inside]
+            starts, current = starts[inside], take(current, inside)
         last = starts + k - 1
-        current, reward, terminal = model.step(current, chosen[last])
+        current, reward, terminal = model.step(current, take(chosen, last))
         if k in wanted:
             before = rows.obs[starts]
             change = model.observations.rows("next_obs", current) - before

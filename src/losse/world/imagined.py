@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import gymnasium
@@ -14,8 +15,9 @@ from gymnasium.vector.utils import batch_space
 from losse.checks import check_count
 from losse.typing import Array
 from losse.world.model import WorldModel
+from losse.world.transitions import Values, concatenate, take
 
-Starts = npt.ArrayLike | Callable[[int, np.random.Generator], npt.ArrayLike]
+Starts = Values | Callable[[int, np.random.Generator], Values]
 
 
 class ImaginedEnv(VectorEnv[Any, Any, Any]):
@@ -73,30 +75,31 @@ class ImaginedEnv(VectorEnv[Any, Any, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+    ) -> tuple[Values, dict[str, Any]]:
         """Start ``num_envs`` new episodes."""
         super().reset(seed=seed)
         self._obs = self._episodes.start(self.num_envs, self.np_random)
         self._age = np.zeros(self.num_envs, dtype=np.int64)
         self._ended[:] = False
-        return self._obs.copy(), {}
+        return deepcopy(self._obs), {}
 
     def step(
-        self, actions: npt.ArrayLike
-    ) -> tuple[
-        npt.NDArray[Any], Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]
-    ]:
+        self, actions: Values
+    ) -> tuple[Values, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
         """Imagine one step of every episode, or the start of a new one where it has ended."""
         _require_reset(self)
         obs, rewards, terminated = self.model.step(self._obs, actions)
         self._age += 1
         new = self._ended
         if new.any():
-            obs[new] = self._episodes.start(int(new.sum()), self.np_random)
+            starts = self._episodes.start(int(new.sum()), self.np_random)
+            source = np.arange(self.num_envs)
+            source[new] = self.num_envs + np.arange(new.sum())
+            obs = take(concatenate([obs, starts]), source)
             rewards[new], terminated[new], self._age[new] = 0.0, False, 0
         truncated = self._episodes.over(self._age) & ~terminated
         self._obs, self._ended = obs, terminated | truncated
-        return obs.copy(), rewards, terminated, truncated, {}
+        return deepcopy(obs), rewards, terminated, truncated, {}
 
     def single(self) -> ImaginedSingleEnv:
         """The same as a plain Gymnasium environment of one episode at a time."""
@@ -140,13 +143,15 @@ class ImaginedSingleEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Imagine one step."""
         _require_reset(self)
-        self._obs, rewards, terminated = self.model.step(self._obs, np.asarray(action)[None])
+        self._obs, rewards, terminated = self.model.step(
+            self._obs, self.model.actions.single(action)
+        )
         self._age += 1
         truncated = bool(self._episodes.over(self._age)) and not terminated[0]
         return self._shown(), float(rewards[0]), bool(terminated[0]), bool(truncated), {}
 
     def _shown(self) -> Any:
-        return self._obs[0].copy()
+        return deepcopy(take(self._obs, 0))
 
 
 class _Episodes:
@@ -156,28 +161,31 @@ class _Episodes:
         if max_steps is not None:
             check_count("max_episode_steps", max_steps)
         self.model = model
-        self.start_states = start_states if callable(start_states) else self._checked(start_states)
+        self.start_states, self.n_starts = start_states, 0
+        if not callable(start_states):
+            self.start_states, self.n_starts = self._checked(start_states)
         self.max_steps = max_steps
 
-    def start(self, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def start(self, count: int, rng: np.random.Generator) -> Values:
         """Observations to begin with."""
         if not callable(self.start_states):
-            return self.start_states[rng.integers(len(self.start_states), size=count)]
-        states = self._checked(self.start_states(count, rng))
-        if len(states) != count:
-            raise ValueError(f"start_states returned {len(states)} rows instead of {count}.")
+            return take(self.start_states, rng.integers(self.n_starts, size=count))
+        states, n = self._checked(self.start_states(count, rng))
+        if n != count:
+            raise ValueError(f"start_states returned {n} rows instead of {count}.")
         return states
 
     def over(self, age: Any) -> Any:
         """Whether episodes of this many steps are cut off."""
         return age >= (np.inf if self.max_steps is None else self.max_steps)
 
-    def _checked(self, states: Any) -> npt.NDArray[Any]:
+    def _checked(self, states: Values) -> tuple[Values, int]:
+        """Start states as the space has them, and their number."""
         observations = self.model.observations
         rows = observations.rows("start_states", states)
         if not len(rows):
             raise ValueError("start_states is empty: pass at least one observation.")
-        return observations.restore(rows)
+        return observations.restore(rows), len(rows)
 
 
 def _require_reset(env: Any) -> None:

@@ -15,12 +15,12 @@ from gymnasium import spaces
 from losse.typing import Array
 from losse.world.rollout import Policy, Rollout, roll_out
 from losse.world.spaces import flat, numbers, require_moderate
-from losse.world.transitions import Transitions
+from losse.world.transitions import Transitions, Values
 
-Function = Callable[[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]], npt.ArrayLike]
+Function = Callable[[Values, Values, Values], npt.ArrayLike]
 """A function of (obs, actions, next_obs), batches in the environment's units: a value per row."""
 
-Imagined = tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_]]
+Imagined = tuple[Values, Array, npt.NDArray[np.bool_]]
 
 
 class WorldModel(ABC):
@@ -32,10 +32,10 @@ class WorldModel(ABC):
 
     Parameters
     ----------
-    observation_space
-        A `Box` of any shape, which is flattened, or a `Discrete`, which becomes one-hot.
-    action_space
-        A `Box` or a `Discrete`.
+    observation_space, action_space
+        `Box` of any shape, `Discrete` and `MultiDiscrete` (which become one-hot), `MultiBinary`,
+        and `Dict` and `Tuple` of these. Batches of a `Dict` are dicts of batches, those of a
+        `Tuple` tuples, as in Gymnasium's vector environments. Images are refused.
     termination
         ``"learned"``: a step ends an episode where the model's prediction is above a half.
         ``"never"``: no step does. A function of (obs, actions, next_obs), all batches, to one
@@ -74,10 +74,10 @@ class WorldModel(ABC):
 
     def update(
         self,
-        obs: npt.ArrayLike,
-        actions: npt.ArrayLike,
+        obs: Values,
+        actions: Values,
         rewards: npt.ArrayLike,
-        next_obs: npt.ArrayLike,
+        next_obs: Values,
         terminated: npt.ArrayLike,
     ) -> None:
         """Learn from transitions: one, or a batch of any size, from any number of environments.
@@ -102,16 +102,16 @@ class WorldModel(ABC):
 
     @overload
     def step(
-        self, obs: npt.ArrayLike, actions: npt.ArrayLike, *, return_std: Literal[False] = False
+        self, obs: Values, actions: Values, *, return_std: Literal[False] = False
     ) -> Imagined: ...
     @overload
     def step(
-        self, obs: npt.ArrayLike, actions: npt.ArrayLike, *, return_std: Literal[True]
-    ) -> tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_], Array]: ...
+        self, obs: Values, actions: Values, *, return_std: Literal[True]
+    ) -> tuple[Values, Array, npt.NDArray[np.bool_], Array]: ...
 
     def step(
-        self, obs: npt.ArrayLike, actions: npt.ArrayLike, *, return_std: bool = False
-    ) -> Imagined | tuple[npt.NDArray[Any], Array, npt.NDArray[np.bool_], Array]:
+        self, obs: Values, actions: Values, *, return_std: bool = False
+    ) -> Imagined | tuple[Values, Array, npt.NDArray[np.bool_], Array]:
         """Imagine one step from each of a batch of observations.
 
         Returns
@@ -143,7 +143,7 @@ class WorldModel(ABC):
 
     def rollout(
         self,
-        obs: npt.ArrayLike,
+        obs: Values,
         policy: Policy,
         horizon: int,
         *,
@@ -172,7 +172,7 @@ class WorldModel(ABC):
         return roll_out(self, obs, policy, horizon, max_std)
 
     def checked(
-        self, obs: Any, actions: Any, rewards: Any, next_obs: Any, terminated: Any
+        self, obs: Values, actions: Values, rewards: Any, next_obs: Values, terminated: Any
     ) -> Transitions:
         """Transitions as rows of numbers, if they can be learned from."""
         states = self.observations.rows("obs", obs)
@@ -191,9 +191,9 @@ class WorldModel(ABC):
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         """Learn n > 0 checked rows.
 
-        states: (n, d), flattened (Discrete: one-hot). actions: (n,) numbers from 0, or for a Box
-        (n, k) in the space's units. targets: (n, S), the change of the state (d columns), then the
-        reward and the termination (0 or 1), each if it is learned.
+        states: (n, d), flattened (Discrete: one-hot). actions: (n,) numbers from 0 for a Discrete
+        space, otherwise (n, k), flattened. targets: (n, S), the change of the state (d columns),
+        then the reward and the termination (0 or 1), each if it is learned.
         """
 
     @abstractmethod
@@ -213,19 +213,19 @@ class WorldModel(ABC):
         return self.observations.width + learned
 
     def _outcome(
-        self, obs: Any, actions: Any, next_obs: npt.NDArray[Any], targets: Array
+        self, obs: Values, actions: Values, next_obs: Values, targets: Array
     ) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Rewards and terminations, as predicted or as the given functions say."""
-        n = len(next_obs)
+        n = len(targets)
         if callable(self.reward):
-            value = self.reward(np.asarray(obs), np.asarray(actions), next_obs)
-            rewards = _column("the result of reward", value, n)
+            given = self.observations.cast(obs), self.actions.cast(actions), next_obs
+            rewards = _column("the result of reward", self.reward(*given), n)
             require_moderate("the result of reward", rewards)
         else:
             rewards = targets[:, self.observations.width].copy()
         if callable(self.termination):
-            value = self.termination(np.asarray(obs), np.asarray(actions), next_obs)
-            return rewards, _booleans("the result of termination", value, n)
+            given = self.observations.cast(obs), self.actions.cast(actions), next_obs
+            return rewards, _booleans("the result of termination", self.termination(*given), n)
         if self.termination == "never":
             return rewards, np.zeros(n, dtype=bool)
         return rewards, targets[:, -1] > 0.5

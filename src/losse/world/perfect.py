@@ -50,12 +50,12 @@ class PerfectModel(WorldModel):
         _require_plain(env)
         super().__init__(env.observation_space, env.action_space)
         self._seen, self._own = _bounds(env), _bounds(env.unwrapped)
-        self._rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what the environment does not know: how much was seen, and the noise to come."""
         with self.lock:
-            noise = self._rng.bit_generator.state
+            noise = self.rng.bit_generator.state
             write_json(path, {"n_transitions": self.n_transitions, "noise": noise})
 
     @classmethod
@@ -64,7 +64,7 @@ class PerfectModel(WorldModel):
         model = cls(env)
         try:
             saved = json.loads(Path(path).read_text(encoding="utf-8"))
-            model._rng.bit_generator.state = saved["noise"]
+            model.rng.bit_generator.state = saved["noise"]
             model.n_transitions = int(saved["n_transitions"])
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{os.fspath(path)} is not a saved PerfectModel: {error}") from error
@@ -76,7 +76,7 @@ class PerfectModel(WorldModel):
     def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
         truth = self._truth
         before = truth.states(_mapped(states, self._seen, self._own))
-        after, rewards, terminated = truth.step(before, actions, self._rng)
+        after, rewards, terminated = truth.step(before, actions, self.rng)
         seen = _mapped(truth.observe(after), self._own, self._seen)
         return np.column_stack([seen - states, rewards, terminated])
 

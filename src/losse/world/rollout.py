@@ -12,12 +12,12 @@ import numpy.typing as npt
 from losse.checks import check_count
 from losse.typing import Array
 from losse.world.spaces import numbers
-from losse.world.transitions import Transitions
+from losse.world.transitions import Transitions, Values, take
 
 if TYPE_CHECKING:
     from losse.world.model import WorldModel
 
-Policy = Callable[[npt.NDArray[Any]], npt.ArrayLike]
+Policy = Callable[[Values], Values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +38,19 @@ class Rollout(Transitions):
     start: npt.NDArray[np.int64]
 
 
-def roll_out(
-    model: WorldModel, obs: npt.ArrayLike, policy: Policy, horizon: int, max_std: Any
-) -> Rollout:
+def roll_out(model: WorldModel, obs: Values, policy: Policy, horizon: int, max_std: Any) -> Rollout:
     """Imagine short episodes; see `WorldModel.rollout`."""
     check_count("horizon", horizon)
     limit = None if max_std is None else _limit(max_std, model.observations.width)
-    model.observations.rows("obs", obs)  # refused before the policy sees it
-    current = np.asarray(obs, dtype=model.observation_space.dtype)
-    alive = np.arange(len(current))
+    # Refused before the policy sees it.
+    alive = np.arange(len(model.observations.rows("obs", obs)))
+    current = model.observations.cast(obs)
     steps = []
     for depth in range(horizon):
         # At depth 0 also without rows, for the dtypes and shapes of the result.
         if depth and not len(alive):
             break
-        actions = np.asarray(policy(current)) if len(current) else model.actions.none()
+        actions = policy(current) if len(alive) else model.actions.none()
         if limit is None:
             next_obs, rewards, terminated = model.step(current, actions)
             sure: Any = slice(None)
@@ -60,9 +58,10 @@ def roll_out(
             next_obs, rewards, terminated, std = model.step(current, actions, return_std=True)
             sure = (std <= limit).all(axis=1)
         depths = np.full(len(alive), depth)
+        actions = model.actions.cast(actions)
         made = Rollout(current, actions, rewards, next_obs, terminated, depths, alive).take(sure)
         steps.append(made)
-        current, alive = made.next_obs[~made.terminated], made.start[~made.terminated]
+        current, alive = take(made.next_obs, ~made.terminated), made.start[~made.terminated]
     return Rollout.concatenate(steps)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from gymnasium import spaces
 
 from losse.checks import LARGEST
 from losse.scaling import WIDEST, Scaling, bounded
+from losse.storage.state import shorten
 from losse.typing import Array
+from losse.world.transitions import Values
 
 # Differences of two observations must still be targets that a regressor takes.
 _LARGEST = LARGEST / 2
@@ -20,10 +23,12 @@ _LARGEST = LARGEST / 2
 _WHOLE = 2.0**53
 # Bounds are often kept in single precision: actions may overstep them by its rounding.
 _ROUNDING = 1e-6
+# Two sides from which an array of bytes is an image.
+_IMAGE = 32
 
 
 class FlatSpace(ABC):
-    """A space whose values become rows of numbers.
+    """A space whose values become rows of numbers, as `gymnasium.spaces.flatten` makes them.
 
     Attributes
     ----------
@@ -33,20 +38,23 @@ class FlatSpace(ABC):
         Numbers of a row.
     discrete
         Whether the space is a single choice, so that `inputs` are numbers from 0.
+    continuous
+        Whether some of its values are numbers rather than choices.
     """
 
     discrete = False
+    continuous = False
 
     def __init__(self, space: spaces.Space[Any], width: int) -> None:
         self.space = space
         self.width = width
 
     @abstractmethod
-    def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+    def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
         """Checked values, one row of ``width`` numbers each; ``n_rows`` of them, if given."""
 
     @abstractmethod
-    def restore(self, rows: Array) -> npt.NDArray[Any]:
+    def restore(self, rows: Array) -> Values:
         """The values of the space that are nearest to rows, in its dtype and shape."""
 
     @abstractmethod
@@ -56,11 +64,23 @@ class FlatSpace(ABC):
         The shift is NaN, and the factor 1, of a number that has no bounds to go by.
         """
 
-    def inputs(self, name: str, values: Any, n_rows: int | None = None) -> npt.NDArray[Any]:
-        """Checked actions as models take them: rows, or choices counted from 0."""
+    def bounded_rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
+        """Rows of values that also lie within the bounds, as actions must."""
         return self.rows(name, values, n_rows)
 
-    def none(self) -> npt.NDArray[Any]:
+    def inputs(self, name: str, values: Values, n_rows: int | None = None) -> npt.NDArray[Any]:
+        """Checked actions as models take them: rows, or choices counted from 0."""
+        return self.bounded_rows(name, values, n_rows)
+
+    def cast(self, values: Values) -> Values:
+        """Checked values as arrays of the space's dtype."""
+        return np.asarray(values, dtype=self.space.dtype)
+
+    def single(self, value: Values) -> Values:
+        """A batch of one value."""
+        return np.asarray(value)[None]
+
+    def none(self) -> Values:
         """A batch without values, in the space's dtype and shape."""
         return self.restore(np.empty((0, self.width)))
 
@@ -68,21 +88,23 @@ class FlatSpace(ABC):
 class FlatBox(FlatSpace):
     """Numbers of a `Box` of any shape."""
 
+    continuous = True
+
     def __init__(self, space: spaces.Box) -> None:
         super().__init__(space, math.prod(space.shape))
         self._shape = space.shape
         self._low = np.asarray(space.low, dtype=np.float64).reshape(-1)
         self._high = np.asarray(space.high, dtype=np.float64).reshape(-1)
 
-    def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+    def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
         """See `FlatSpace`."""
         array = numbers(name, values)
-        _check_shape(name, array, self._shape, self.space, n_rows)
+        _check_shape(name, array, self.space, n_rows)
         require_moderate(name, array)
         return np.ascontiguousarray(array.reshape(len(array), self.width))
 
-    def inputs(self, name: str, values: Any, n_rows: int | None = None) -> Array:
-        """Rows that also lie within the bounds, as actions must."""
+    def bounded_rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
+        """See `FlatSpace`."""
         rows = self.rows(name, values, n_rows)
         outside = rows < self._low - _ROUNDING * np.maximum(1, np.abs(self._low))
         outside |= rows > self._high + _ROUNDING * np.maximum(1, np.abs(self._high))
@@ -108,48 +130,145 @@ class FlatBox(FlatSpace):
         return bounded(low, high, limit), np.full(self.width, limit)
 
 
-class FlatDiscrete(FlatSpace):
-    """Choices of a `Discrete` space, one-hot."""
+class FlatChoices(FlatSpace):
+    """Choices of a `Discrete` or `MultiDiscrete` space, each one-hot."""
 
-    discrete = True
+    def __init__(self, space: spaces.Discrete | spaces.MultiDiscrete) -> None:
+        self.discrete = isinstance(space, spaces.Discrete)
+        counts = [space.n] if isinstance(space, spaces.Discrete) else space.nvec.reshape(-1)
+        self._counts = np.array(counts, dtype=np.int64)
+        self._first = np.asarray(space.start, dtype=np.int64).reshape(-1)
+        self._ends = np.cumsum(self._counts)
+        super().__init__(space, int(self._ends[-1]))
 
-    def __init__(self, space: spaces.Discrete) -> None:
-        super().__init__(space, int(space.n))
-        self._start = int(space.start)
-
-    def inputs(self, name: str, values: Any, n_rows: int | None = None) -> npt.NDArray[np.int64]:
-        """Checked choices, counted from 0."""
-        array = np.asarray(values)
-        if array.ndim != 1:
-            hint = f" Pass {name}[:, 0]." if array.ndim == 2 and array.shape[1] == 1 else ""
-            raise ValueError(
-                f"{name} has shape {array.shape}, expected (n,): one element of {self.space} per "
-                f"row.{hint}"
-            )
-        if array.size and array.dtype.kind not in "iu":
-            raise TypeError(f"{name} has dtype {array.dtype}, but {self.space} holds integers.")
-        _check_length(name, array, n_rows)
-        outside = (array < self._start) | (array >= self._start + self.width)
-        if outside.any():
-            row = int(np.argmax(outside))
-            raise ValueError(
-                f"{name} contains {array[row]} in row {row}, outside {self.space}: elements run "
-                f"from {self._start} to {self._start + self.width - 1}."
-            )
-        return (array - self._start).astype(np.int64)
-
-    def rows(self, name: str, values: Any, n_rows: int | None = None) -> Array:
+    def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
         """See `FlatSpace`."""
-        return one_hot(self.inputs(name, values, n_rows), self.width)
+        choices = self._choices(name, values, n_rows)
+        return one_hot(choices + (self._ends - self._counts), self.width)
+
+    def inputs(self, name: str, values: Values, n_rows: int | None = None) -> npt.NDArray[Any]:
+        """See `FlatSpace`."""
+        if not self.discrete:
+            return self.rows(name, values, n_rows)
+        return self._choices(name, values, n_rows)[:, 0]
 
     def restore(self, rows: Array) -> npt.NDArray[Any]:
         """The likeliest choices."""
-        return (np.argmax(rows, axis=1) + self._start).astype(self.space.dtype)
+        parts = np.split(rows, self._ends[:-1], axis=1)
+        choices = np.stack([np.argmax(part, axis=1) for part in parts], axis=1) + self._first
+        return choices.astype(self.space.dtype).reshape(len(rows), *(self.space.shape or ()))
 
     def scaling(self, limit: float) -> tuple[Scaling, Array]:
         """A factor that makes the mean square of one-hot entries one."""
-        n = self.width
-        return Scaling(np.zeros(n), np.full(n, np.sqrt(n))), np.full(n, np.inf)
+        factor = np.repeat(np.sqrt(self._counts), self._counts)
+        return Scaling(np.zeros(self.width), factor), np.full(self.width, np.inf)
+
+    def _choices(self, name: str, values: Values, n_rows: int | None) -> npt.NDArray[np.int64]:
+        """Checked choices, counted from 0, (n, number of choices)."""
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "iu":
+            raise TypeError(f"{name} has dtype {array.dtype}, but {self.space} holds integers.")
+        _check_shape(name, array, self.space, n_rows)
+        array = array.reshape(len(array), len(self._counts))
+        last = self._first + (self._counts - 1)
+        outside = (array < self._first) | (array > last)
+        if outside.any():
+            row, k = (int(i) for i in np.argwhere(outside)[0])
+            raise ValueError(
+                f"{name} contains {array[row, k]} in row {row}, outside {self.space}: elements run "
+                f"from {self._first[k]} to {last[k]}."
+            )
+        # Small integer types would wrap around.
+        return array.astype(np.int64) - self._first
+
+
+class FlatBits(FlatSpace):
+    """Bits of a `MultiBinary` space of any shape."""
+
+    def __init__(self, space: spaces.MultiBinary) -> None:
+        super().__init__(space, math.prod(space.shape))
+
+    def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
+        """See `FlatSpace`."""
+        array = numbers(name, values)
+        _check_shape(name, array, self.space, n_rows)
+        if not ((array == 0) | (array == 1)).all():
+            raise ValueError(f"{name} contains values other than 0 and 1, outside {self.space}.")
+        return np.ascontiguousarray(array.reshape(len(array), self.width))
+
+    def restore(self, rows: Array) -> npt.NDArray[Any]:
+        """The likelier value of each bit."""
+        return (rows > 0.5).astype(self.space.dtype).reshape(len(rows), *(self.space.shape or ()))
+
+    def scaling(self, limit: float) -> tuple[Scaling, Array]:
+        """Bits become -1 and 1."""
+        return Scaling(np.full(self.width, 0.5), np.full(self.width, 2.0)), np.ones(self.width)
+
+
+class FlatParts(FlatSpace):
+    """Parts of a `Dict` or `Tuple` space, side by side."""
+
+    def __init__(self, name: str, space: spaces.Dict | spaces.Tuple) -> None:
+        self._named = isinstance(space, spaces.Dict)
+        named = space.spaces if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
+        self._parts = {key: flat(f"{name}[{key!r}]", part) for key, part in named.items()}
+        self._ends = np.cumsum([part.width for part in self._parts.values()])
+        self.continuous = any(part.continuous for part in self._parts.values())
+        super().__init__(space, sum(part.width for part in self._parts.values()))
+
+    def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
+        """See `FlatSpace`."""
+        return self._joined("rows", name, values, n_rows)
+
+    def bounded_rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
+        """See `FlatSpace`."""
+        return self._joined("bounded_rows", name, values, n_rows)
+
+    def restore(self, rows: Array) -> Values:
+        """See `FlatSpace`."""
+        columns = np.split(rows, self._ends[:-1], axis=1)
+        parts = zip(self._parts.items(), columns, strict=True)
+        return self._together({key: part.restore(column) for (key, part), column in parts})
+
+    def scaling(self, limit: float) -> tuple[Scaling, Array]:
+        """See `FlatSpace`."""
+        return joined(*(part.scaling(limit) for part in self._parts.values()))
+
+    def cast(self, values: Values) -> Values:
+        """See `FlatSpace`."""
+        return self._together({key: part.cast(values[key]) for key, part in self._parts.items()})
+
+    def single(self, value: Values) -> Values:
+        """See `FlatSpace`."""
+        return self._together({key: part.single(value[key]) for key, part in self._parts.items()})
+
+    def _together(self, values: dict[Any, Values]) -> Values:
+        return values if self._named else tuple(values.values())
+
+    def _joined(self, verb: str, name: str, values: Values, n_rows: int | None) -> Array:
+        """Checked rows of all parts, side by side."""
+        given = dict(enumerate(values)) if isinstance(values, tuple) else values
+        right = Mapping if self._named else tuple
+        if not isinstance(values, right) or given.keys() != self._parts.keys():
+            form = f"a dict with the keys {list(self._parts)}" if self._named else (
+                f"a tuple of {len(self._parts)}"
+            )  # fmt: skip
+            raise TypeError(
+                f"{name} must be {form}: one batch for each part of {self.space}. "
+                f"It is {shorten(repr(values), 100)}"
+            )
+        columns = []
+        for key, part in self._parts.items():
+            columns.append(getattr(part, verb)(f"{name}[{key!r}]", given[key], n_rows))
+            n_rows = len(columns[0])
+        return np.concatenate(columns, axis=1)
+
+
+def joined(*parts: tuple[Scaling, Array]) -> tuple[Scaling, Array]:
+    """Scalings and limits of columns that stand side by side."""
+    scalings, limits = zip(*parts, strict=True)
+    shift, factor = map(np.concatenate, zip(*scalings, strict=True))
+    return Scaling(shift, factor), np.concatenate(limits)
 
 
 def flat(name: str, space: spaces.Space[Any]) -> FlatSpace:
@@ -158,30 +277,52 @@ def flat(name: str, space: spaces.Space[Any]) -> FlatSpace:
     >>> flat("observation_space", spaces.Discrete(3, start=1)).rows("obs", [1, 3])
     array([[1., 0., 0.],
            [0., 0., 1.]])
-    >>> flat("action_space", spaces.MultiBinary(2))
+    >>> buttons = spaces.Dict(press=spaces.MultiBinary(2), speed=spaces.Box(0, 1, (1,)))
+    >>> flat("action_space", buttons).rows("actions", {"press": [[1, 0]], "speed": [[0.5]]})
+    array([[1. , 0. , 0.5]])
+    >>> flat("action_space", spaces.Text(3))
     Traceback (most recent call last):
     ...
-    TypeError: action_space=MultiBinary(2) is not supported: ...
+    TypeError: action_space=Text(...) is not supported: ...
     """
-    if isinstance(space, spaces.Discrete):
-        return FlatDiscrete(space)
-    if isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "fiu":
-        return FlatBox(space)
-    raise TypeError(
-        f"{name}={space!r} is not supported: world models know Box (of numbers, any shape) and "
-        "Discrete. Wrap the environment, for example with gymnasium.wrappers.FlattenObservation."
-    )
+    flattened: FlatSpace | None = None
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        flattened = FlatChoices(space)
+    elif isinstance(space, spaces.MultiBinary):
+        flattened = FlatBits(space)
+    elif isinstance(space, spaces.Dict | spaces.Tuple):
+        flattened = FlatParts(name, space)
+    elif isinstance(space, spaces.Box) and np.dtype(space.dtype).kind in "fiu":
+        if _is_image(space):
+            raise TypeError(
+                f"{name}={space!r} holds images, and world models learn from vectors of numbers: "
+                "use an environment that shows its state (for Atari, obs_type='ram'), or let an "
+                "encoder of your own turn images into vectors, for example with "
+                "gymnasium.wrappers.TransformObservation."
+            )
+        flattened = FlatBox(space)
+    if flattened is None or flattened.width == 0:
+        raise TypeError(
+            f"{name}={space!r} is not supported: world models know Box (of numbers, any shape), "
+            "Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple of these, none of them "
+            "empty. Wrap the environment so that it has such a space."
+        )
+    return flattened
+
+
+def _is_image(space: spaces.Box) -> bool:
+    return space.dtype == np.uint8 and sum(side >= _IMAGE for side in space.shape) >= 2
 
 
 def one_hot(choices: npt.NDArray[np.int64], width: int) -> Array:
-    """Rows of zeros with a one at each choice.
+    """Rows of zeros with a one at each choice, or at each of several choices.
 
     >>> one_hot(np.array([1, 0]), 2)
     array([[0., 1.],
            [1., 0.]])
     """
     rows = np.zeros((len(choices), width))
-    rows[np.arange(len(choices)), choices] = 1.0
+    np.put_along_axis(rows, choices if choices.ndim > 1 else choices[:, None], 1.0, axis=1)
     return rows
 
 
@@ -215,21 +356,20 @@ def require_moderate(name: str, array: Array) -> None:
 
 
 def _check_shape(
-    name: str,
-    array: npt.NDArray[Any],
-    expected: tuple[int, ...],
-    space: spaces.Space[Any],
-    n_rows: int | None,
+    name: str, array: npt.NDArray[Any], space: spaces.Space[Any], n_rows: int | None
 ) -> None:
-    if array.shape[1:] != expected or array.ndim != len(expected) + 1:
-        hint = f" For a single one pass {name}[None]." if array.shape == expected else ""
+    """Raise unless an array has one entry of a space in each row."""
+    expected = space.shape or ()
+    if array.ndim == 0 or array.shape[1:] != expected:
+        hint = ""
+        if array.shape == expected:
+            hint = f" For a single one pass {name}[None]."
+        elif array.shape[1:] == (*expected, 1):
+            hint = f" Pass {name}[{':, ' * (array.ndim - 1)}0]."
+        text = ", ".join(map(str, ("n", *expected))) + ("" if expected else ",")
         raise ValueError(
-            f"{name} has shape {array.shape}, expected ({', '.join(map(str, ('n', *expected)))}"
-            f"{'' if expected else ','}): one entry of {space} per row.{hint}"
+            f"{name} has shape {array.shape}, expected ({text}): one entry of {space} per row."
+            f"{hint}"
         )
-    _check_length(name, array, n_rows)
-
-
-def _check_length(name: str, array: npt.NDArray[Any], n_rows: int | None) -> None:
     if n_rows is not None and len(array) != n_rows:
         raise ValueError(f"{name} has {len(array)} rows, but obs has {n_rows}: pass one each.")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from losse.scaling import LIMIT, Scaling, standard
+from losse.scaling import LIMIT, standard
 from losse.storage.state import State, StateReader
 from losse.typing import Array
-from losse.world.spaces import FlatSpace, one_hot
+from losse.world.spaces import FlatSpace, joined, one_hot
 
 GROWTH = 2
 """The scaling is learned anew whenever the rows have become this many times more."""
@@ -54,9 +54,7 @@ class Inputs:
         parts = [observations.scaling(LIMIT)]
         if with_actions and not actions.discrete:
             parts.append(actions.scaling(LIMIT))
-        scalings, limits = zip(*parts, strict=True)
-        self.scaling = Scaling(*map(np.concatenate, zip(*scalings, strict=True)))
-        self._limit = np.concatenate(limits)
+        self.scaling, self._limit = joined(*parts)
         self._learned = np.isnan(self.scaling.shift)
         self.scaling.shift[self._learned] = 0.0
         self._with_numbers = with_actions and not actions.discrete

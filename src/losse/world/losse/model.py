@@ -17,7 +17,7 @@ from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import CheckpointedModel
 from losse.world.losse.inputs import Inputs, WarmUp
-from losse.world.losse.regressors import Regressors, settings_for
+from losse.world.losse.learners import Learners, settings_of
 from losse.world.model import Function, locked
 
 
@@ -87,9 +87,9 @@ class LosseWorldModel(CheckpointedModel):
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self.actions.discrete
         self.inputs = self._new_inputs()
-        settings = settings_for(regressor, self.inputs.width, self.actions.discrete, seed)
-        n_regressors = self.actions.width if self.per_action else 1
-        self.regressors = Regressors(settings, n_regressors, self._n_targets)
+        settings = settings_of(regressor, self.inputs.width, self.actions.continuous, seed)
+        n_learners = self.actions.width if self.per_action else 1
+        self.learners = Learners(settings, n_learners, self._n_targets)
         self.kept: WarmUp | None = None
         if not self.inputs.bounded:
             states, targets = np.empty((0, self.observations.width)), np.empty((0, self._n_targets))
@@ -123,7 +123,7 @@ class LosseWorldModel(CheckpointedModel):
             empty = copy(self)
             empty.n_transitions = 0
             empty.inputs = deepcopy(self.inputs)
-            empty.regressors = self.regressors.like()
+            empty.learners = self.learners.like()
             return empty
 
     def merge(self, other: LosseWorldModel) -> None:
@@ -136,7 +136,7 @@ class LosseWorldModel(CheckpointedModel):
             raise TypeError(f"other={other!r} is not a LosseWorldModel: only those can be merged.")
         with locked(self, other):
             self._require_mergeable(other)
-            self.regressors.merge(other.regressors)
+            self.learners.merge(other.learners)
             self.n_transitions += other.n_transitions
 
     def _require_mergeable(self, other: LosseWorldModel) -> None:
@@ -158,7 +158,7 @@ class LosseWorldModel(CheckpointedModel):
                 "other scales its inputs differently, or differs in per_action: make it with "
                 "like()."
             )
-        self.regressors.require_mergeable(other.regressors)
+        self.learners.require_mergeable(other.learners)
 
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         kept = self.kept
@@ -167,23 +167,23 @@ class LosseWorldModel(CheckpointedModel):
             if kept.due:
                 self._start_again(kept)
                 return
-        self.regressors.learn(self.inputs.matrix(states, actions), actions, targets)
+        self.learners.learn(self.inputs.matrix(states, actions), actions, targets)
         self.kept = kept
 
     def _start_again(self, kept: WarmUp) -> None:
         """Learn the scaling from all rows so far, and then the rows."""
-        inputs, regressors = self._new_inputs(), self.regressors.empty()
+        inputs, learners = self._new_inputs(), self.learners.empty()
         inputs.learn(kept.states, kept.actions)
         X = inputs.matrix(kept.states, kept.actions)
-        regressors.learn(X, kept.actions, kept.targets)
-        self.inputs, self.regressors = inputs, regressors
+        learners.learn(X, kept.actions, kept.targets)
+        self.inputs, self.learners = inputs, learners
         self.kept = None if kept.complete else replace(kept, scaled_at=len(kept))
 
     def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
-        return self.regressors.predict(self.inputs.matrix(states, actions), actions)
+        return self.learners.predict(self.inputs.matrix(states, actions), actions)
 
     def _predict_std(self, states: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
-        return self.regressors.predict_std(self.inputs.matrix(states, actions), actions)
+        return self.learners.predict_std(self.inputs.matrix(states, actions), actions)
 
     def _new_inputs(self) -> Inputs:
         return Inputs(self.observations, self.actions, with_actions=not self.per_action)
@@ -193,7 +193,7 @@ class LosseWorldModel(CheckpointedModel):
             "per_action": self.per_action,
             "scaled": self.scaled,
             **nested("inputs", self.inputs.state()),
-            **self.regressors.state(),
+            **self.learners.state(),
         }
         if self.kept is not None:
             state |= nested("warm_up", self.kept.state())
@@ -202,10 +202,11 @@ class LosseWorldModel(CheckpointedModel):
     @classmethod
     def _settings(cls, saved: StateReader) -> dict[str, Any]:
         settings = Settings.read(saved.part("template"))
+        regressor = FTLRegressor(**vars(settings))
         size = 1 if saved.flag("scaled") else saved.part("warm_up").count("size")
         return {
             "per_action": saved.flag("per_action"),
-            "regressor": FTLRegressor(**vars(settings)),
+            "regressor": regressor,
             "seed": settings.encoder.seed,
             "warm_up": size,
         }
@@ -223,4 +224,4 @@ class LosseWorldModel(CheckpointedModel):
         else:
             n_choices = self.actions.width if self.actions.discrete else None
             self.kept = self.kept.restored(saved.part("warm_up"), n_choices)
-        self.regressors.restore(saved, self.inputs.width)
+        self.learners.restore(saved, self.inputs.width)

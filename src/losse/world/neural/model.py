@@ -115,13 +115,13 @@ class NeuralWorldModel(CheckpointedModel):
         seed: int = 0,
     ) -> None:
         super().__init__(observation_space, action_space, termination=termination, reward=reward)
-        discrete = self.actions.discrete
+        large = self.actions.continuous
         if memory not in MEMORIES:
             raise ValueError(f"memory={memory!r} is not known: use one of {', '.join(MEMORIES)}.")
         self.memory = memory
-        self.hidden = _layers(((32,) * 3 if discrete else (400,) * 4) if hidden is None else hidden)
-        self.batch_size = (32 if discrete else 256) if batch_size is None else batch_size
-        self.coreset_size = (100 if discrete else 5000) if coreset_size is None else coreset_size
+        self.hidden = _layers(((400,) * 4 if large else (32,) * 3) if hidden is None else hidden)
+        self.batch_size = (256 if large else 32) if batch_size is None else batch_size
+        self.coreset_size = (5000 if large else 100) if coreset_size is None else coreset_size
         self.learning_rate, self.xi, self.c, self.seed = learning_rate, xi, c, seed
         for name in ("batch_size", "coreset_size"):
             check_count(name, getattr(self, name))

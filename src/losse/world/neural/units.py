@@ -13,7 +13,7 @@ import numpy as np
 from losse.scaling import RunningMoments, Scaling, is_constant
 from losse.storage.state import State, StateReader
 from losse.typing import Array
-from losse.world.spaces import FlatSpace
+from losse.world.spaces import FlatSpace, joined
 
 WARM_UP = 1000
 """Transitions after which nothing changes any more."""
@@ -43,9 +43,9 @@ class Units:
     """
 
     def __init__(self, observations: FlatSpace, actions: FlatSpace, n_targets: int) -> None:
-        targets = Scaling(np.full(n_targets, np.nan), np.ones(n_targets))
-        parts = observations.scaling(UNIFORM)[0], actions.scaling(UNIFORM)[0], targets
-        self._bounded = Scaling(*map(np.concatenate, zip(*parts, strict=True)))
+        targets = Scaling(np.full(n_targets, np.nan), np.ones(n_targets)), np.empty(0)
+        parts = observations.scaling(UNIFORM), actions.scaling(UNIFORM), targets
+        self._bounded, _ = joined(*parts)
         self._free = np.isnan(self._bounded.shift)
         self._moments = RunningMoments(int(self._free.sum()))
 

@@ -1,4 +1,4 @@
-"""Regressors of a Losse world model: one for all rows, or one for each action."""
+"""Learners of a Losse world model: one for all rows, or one for each action."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ def recommended(n_inputs: int) -> FTLRegressor:
     return paper().set_params(ridge=1e-4) if n_inputs <= PLANE else FTLRegressor()
 
 
-def settings_for(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> Settings:
-    """Settings of learners of scaled inputs: those of a regressor, of a name, or for None."""
+def settings_of(regressor: Any, n_inputs: int, continuous: bool, seed: int) -> Settings:
+    """Settings for scaled inputs: those of a name, of a regressor that is not fitted, or of None.
+
+    ``continuous`` says whether actions are, for the size of the paper's model.
+    """
     if regressor is None:
         regressor = recommended(n_inputs)
     elif isinstance(regressor, str):
@@ -45,102 +48,111 @@ def settings_for(regressor: Any, n_inputs: int, discrete: bool, seed: int) -> Se
             raise ValueError(
                 f'regressor={regressor!r} is not known: use "paper", an FTLRegressor or None.'
             )
-        regressor = paper(30 if discrete else 300)
+        regressor = paper(300 if continuous else 30)
     if not isinstance(regressor, FTLRegressor):
         raise TypeError(f'regressor={regressor!r} is not an FTLRegressor, "paper" or None.')
-    if hasattr(regressor, "encoder_") or hasattr(regressor.encoder, "projection_"):
+    settings = Settings.of(regressor)
+    settings.check()
+    if hasattr(regressor, "n_features_in_") or settings.encoder.fitted:
         raise ValueError(
             f"regressor={regressor!r} is fitted, or its encoder is: pass one that is not. To learn "
             "apart and merge, use LosseWorldModel.like()."
         )
-    settings = Settings.of(regressor)
-    settings.check()
-    encoder = clone(settings.encoder).set_params(seed=seed, scaling=None)  # `Inputs` scales
+    encoder = clone(settings.encoder).set_params(seed=seed, scaling=None)  # `Inputs` does that
     encoder.check_parameters()
     return settings.with_encoder(encoder)
 
 
-class Regressors:
-    """One learner for all rows, or one for each discrete action, made when it is first needed."""
+class Learners:
+    """One learner for all rows, or one for each discrete action, made when it is first needed.
+
+    Parameters
+    ----------
+    settings
+        Settings of each learner.
+    count
+        Number of learners.
+    n_targets
+        Width of the targets.
+    """
 
     def __init__(self, settings: Settings, count: int, n_targets: int) -> None:
         self.settings = settings
-        self.learners: dict[int, Learner] = {}
+        self.started: dict[int, Learner] = {}
         self._count = count
         self._n_targets = n_targets
 
     def learn(self, X: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         """Let each learner learn its rows, in their order."""
-        rows = Rows(X, targets, np.ones(len(X)))
-        parts = {k: rows.take(which) for k, which in self._parts(actions)}
+        ones = np.ones(len(X))
+        parts = {k: Rows(X[i], targets[i], ones[i]) for k, i in self._parts(actions)}
         # Those that are new need memory, which may be refused: before any other has learned.
         new = {k: Learner(self.settings, part)
-               for k, part in parts.items() if k not in self.learners}  # fmt: skip
+               for k, part in parts.items() if k not in self.started}  # fmt: skip
         for k, part in parts.items():
-            if k in self.learners:
-                self.learners[k].learn(part)
-        self.learners |= new
+            if k in self.started:
+                self.started[k].learn(part)
+        self.started |= new
 
     def predict(self, X: Array, actions: npt.NDArray[Any]) -> Array:
         """Targets, zero where nothing was learned."""
         targets = np.zeros((len(X), self._n_targets))
-        for k, which in self._parts(actions):
-            if k in self.learners:
-                targets[which] = self.learners[k].predict(X[which])
+        for k, rows in self._parts(actions):
+            if k in self.started:
+                targets[rows] = self.started[k].predict(X[rows])
         return targets
 
     def predict_std(self, X: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
         """Targets and their standard deviations, infinite where nothing was learned."""
         targets = np.zeros((len(X), self._n_targets))
         std = np.full(targets.shape, np.inf)
-        for k, which in self._parts(actions):
-            if k in self.learners:
-                targets[which], std[which] = self.learners[k].predict_std(X[which])
+        for k, rows in self._parts(actions):
+            if k in self.started:
+                targets[rows], std[rows] = self.started[k].predict_std(X[rows])
         return targets, std
 
-    def empty(self) -> Regressors:
-        """Regressors of the same settings, none of which has been started."""
-        return Regressors(self.settings, self._count, self._n_targets)
+    def empty(self) -> Learners:
+        """Learners of the same settings, none of which has been started."""
+        return Learners(self.settings, self._count, self._n_targets)
 
-    def like(self) -> Regressors:
-        """Regressors with the encoders of these that have learned nothing."""
+    def like(self) -> Learners:
+        """Learners with the encoders of these that have learned nothing."""
         alike = self.empty()
-        alike.learners = {k: learner.empty_like() for k, learner in self.learners.items()}
+        alike.started = {k: learner.empty_like() for k, learner in self.started.items()}
         return alike
 
-    def require_mergeable(self, other: Regressors) -> None:
+    def require_mergeable(self, other: Learners) -> None:
         """Raise unless what the others have learned can be added to these."""
         mine, theirs = self.settings.state(), other.settings.state()
         if mine != theirs:
             raise ValueError(f"other has regressors like {theirs}, but this model like {mine}.")
-        for k in self.learners.keys() & other.learners.keys():
-            self.learners[k].require_mergeable(other.learners[k])
+        for k in self.started.keys() & other.started.keys():
+            self.started[k].require_mergeable(other.started[k])
 
-    def merge(self, other: Regressors) -> None:
-        """Add what other regressors have learned, which can be merged."""
-        for k, theirs in other.learners.items():
-            mine = self.learners.get(k) or theirs.empty_like()
+    def merge(self, other: Learners) -> None:
+        """Add what other learners have learned, which can be merged."""
+        for k, theirs in other.started.items():
+            mine = self.started.get(k) or theirs.empty_like()
             mine.absorb(theirs)
             mine.solve()
-            self.learners[k] = mine
+            self.started[k] = mine
 
     def state(self) -> State:
         """Values for a checkpoint."""
-        settings = nested("template", self.settings.state())
-        state = {"started": sorted(self.learners), **settings}
-        for k, learner in sorted(self.learners.items()):
+        state = {"started": sorted(self.started), **nested("template", self.settings.state())}
+        for k, learner in sorted(self.started.items()):
             state |= nested(f"regressor{k}", learner.state())
         return state
 
     def restore(self, saved: StateReader, n_inputs: int) -> None:
         """Take over what `state` has returned, but for the settings."""
         for k in saved.counts("started", at_most=self._count):
-            if k >= self._count or k in self.learners:
+            if k >= self._count or k in self.started:
                 saved.refuse(f"started names regressor {k}, which does not exist or is there twice")
-            one = Learner.read(self.settings, saved.part(f"regressor{k}"))
-            if (one.n_features, one.n_outputs) != (n_inputs, self._n_targets):
+            learner = Learner.read(self.settings, saved.part(f"regressor{k}"))
+            if (learner.n_features, learner.n_outputs) != (n_inputs, self._n_targets):
                 saved.refuse(f"regressor {k} does not suit its spaces")
-            self.learners[k] = one
+            self.started[k] = learner
 
     def _parts(
         self, actions: npt.NDArray[Any]
