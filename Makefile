@@ -13,12 +13,13 @@ help: ## list the targets
 demo: $(VENV)/.rl ## watch an agent learn with a world model, two minutes; figures in results/demo
 	$(BIN)/losse demo
 
-test: lint ## ruff, mypy and pytest
+test: lint ## everything that lint does, and pytest
 	$(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
-lint: $(VENV)/.dev ## ruff and mypy only
+lint: $(VENV)/.dev ## ruff, the import contract and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev ## measure speed against the yardstick; writes to results/bench
