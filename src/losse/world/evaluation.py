@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from losse.extras import missing
 from losse.checks import check_count
+from losse.extras import missing
 from losse.typing import Array
 from losse.world.model import WorldModel
 from losse.world.transitions import Transitions
