@@ -3,22 +3,27 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test test-all lint bench clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.rl ## watch an agent learn with a world model, two minutes; figures in results/demo
 	$(BIN)/losse demo
 
-test: lint ## ruff, mypy and pytest
-	$(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+test: lint ## everything that lint does, and the tests
+	$(PYTEST) -m "not long"
 
-lint: $(VENV)/.dev ## ruff and mypy only
+test-all: lint ## and the long versions of some tests
+	$(PYTEST)
+
+lint: $(VENV)/.dev ## ruff, the import contract and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev ## measure speed against the yardstick; writes to results/bench

@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -25,8 +24,9 @@ from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.cache import Kind, is_cached, load
 from losse.cli import fail
 from losse.cli.progress import RunDisplay
+from losse.extras import require
 from losse.paper.experiment import Run
-from losse.paper.reproduce import EXTRAS, Job, path_of, refuse_other_settings
+from losse.paper.reproduce import Job, path_of, refuse_other_settings
 from losse.paper.workers import Failure, run_jobs
 from losse.records import Record, read_records, write_record
 
@@ -117,12 +117,7 @@ def complete(settings: Settings, console: Console) -> str:
 def require_packages(runs: Sequence[Run]) -> None:
     """Raise ModuleNotFoundError if a contender needs a package that is not installed."""
     for method in sorted({run.method for run in runs} & set(NEEDS)):
-        if find_spec(NEEDS[method]) is None:
-            raise ModuleNotFoundError(
-                f"{method} needs {NEEDS[method]!r}: pip install 'losse[{EXTRAS[NEEDS[method]]}]', "
-                "or name others with --contenders",
-                name=NEEDS[method],
-            )
+        require(method, NEEDS[method], otherwise="or name others with --contenders")
 
 
 def prepare(runs: Sequence[Run], settings: Settings, console: Console) -> None:

@@ -4,12 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def python_blocks(page):
@@ -38,6 +39,40 @@ def test_python_runs(block, tmp_path, monkeypatch):
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def anchor(heading):
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page):
+    for link, wanted in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)", page.read_text("utf-8")):
+        target = (page.parent / link if link else page).read_text("utf-8")
+        assert wanted in map(anchor, re.findall(r"^#+ (.*)", target, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_fits_in_100_columns(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 100 and line[0] != "|" and "](" not in line] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_in_pages_exist(page):
+    """Every `losse.module.name` in backquotes can be imported."""
+    for path in set(re.findall(r"`(losse(?:\.\w+)+)", page.read_text(encoding="utf-8"))):
+        if not path.endswith(".losse"):  # a file of a model
+            assert exists(path), path
+
+
+def exists(path):
+    try:
+        import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        return bool(module) and hasattr(import_module(module), name)
+    return True
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)

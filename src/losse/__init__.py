@@ -1,7 +1,8 @@
 """World models that learn online and never forget."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from losse.extras import import_on_use
 
 if TYPE_CHECKING:
     from losse.encoders import (
@@ -22,10 +23,7 @@ __all__ = [
     "TileEncoder",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import on first use, so that the command line answers ``--help`` without compiled code."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "losse.ftl" if name == "FTLRegressor" else "losse.encoders"
-    return getattr(importlib.import_module(module), name)
+# The command line answers --help without compiled code.
+__getattr__ = import_on_use(
+    __name__, {name: "ftl" if name == "FTLRegressor" else "encoders" for name in __all__}
+)

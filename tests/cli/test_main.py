@@ -36,7 +36,7 @@ def test_an_unknown_command_is_refused(capsys):
 
 @pytest.mark.parametrize(
     ("command", "extra"),
-    [("demo", "rl"), ("reproduce", "cli"), ("plot", "cli"), ("bench", "dev")],
+    [("demo", "rl"), ("reproduce", "paper"), ("plot", "paper"), ("bench", "dev")],
 )
 def test_a_missing_extra_is_named_in_one_line(command, extra, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tyro", None)  # as if not installed

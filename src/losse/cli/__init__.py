@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import NamedTuple, NoReturn
 
+from losse.extras import missing
+
 
 class Command(NamedTuple):
     """One command: the module `losse.cli.<name>` with a function `main(arguments)`."""
@@ -18,8 +20,8 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("watch an agent learn with a world model, and who forgets", extra="rl"),
     "train": Command("train an agent with a world model on any environment", extra="rl"),
-    "reproduce": Command("rebuild a table or figure of the paper", extra="cli"),
-    "plot": Command("draw a table and figure again from its records", extra="cli"),
+    "reproduce": Command("rebuild a table or figure of the paper", extra="paper"),
+    "plot": Command("draw a table and figure again from its records", extra="paper"),
     "bench": Command("measure speed and accuracy (in a source checkout)", extra="dev"),
 }
 
@@ -55,7 +57,7 @@ def _run(name: str, arguments: list[str]) -> None:
         package = (error.name or "").partition(".")[0]
         if package in ("", "losse", "benchmarks"):
             raise
-        fail(f"{name} needs {package!r}: pip install 'losse[{COMMANDS[name].extra}]'")
+        fail(str(missing(name, package, COMMANDS[name].extra)))
 
 
 def _usage() -> str:

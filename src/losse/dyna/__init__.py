@@ -1,7 +1,8 @@
 """Dyna: agents of Stable-Baselines3 and SBX that also learn from an imagined world."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from losse.extras import import_on_use
 
 if TYPE_CHECKING:
     from losse.dyna.buffer import DynaReplayBuffer
@@ -9,27 +10,17 @@ if TYPE_CHECKING:
     from losse.dyna.make import make_dyna
     from losse.dyna.run import load_run, save_run
 
-_HOMES = {
-    "DynaCallback": "callback",
-    "DynaReplayBuffer": "buffer",
-    "load_run": "run",
-    "make_dyna": "make",
-    "save_run": "run",
-}
-
 __all__ = ["DynaCallback", "DynaReplayBuffer", "load_run", "make_dyna", "save_run"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import on first use: importing Stable-Baselines3 takes seconds."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        home = importlib.import_module(f"losse.dyna.{_HOMES[name]}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "losse":
-            raise
-        raise ModuleNotFoundError(
-            f"losse.dyna.{name} needs {error.name}: pip install 'losse[rl]'", name=error.name
-        ) from error
-    return getattr(home, name)
+# Importing Stable-Baselines3 takes seconds.
+__getattr__ = import_on_use(
+    __name__,
+    {
+        "DynaCallback": "callback",
+        "DynaReplayBuffer": "buffer",
+        "load_run": "run",
+        "make_dyna": "make",
+        "save_run": "run",
+    },
+    extra="rl",
+)

@@ -8,12 +8,12 @@ Discrete(4)
 
 from __future__ import annotations
 
+from losse.extras import missing
+
 try:
     import gymnasium
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "losse.envs needs gymnasium: pip install 'losse[world]'", name=error.name
-    ) from error
+    raise missing("losse.envs", "gymnasium") from error
 
 from losse.envs.exploring import ExploringStarts
 from losse.envs.gridworld import Gridworld

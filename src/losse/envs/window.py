@@ -9,6 +9,8 @@ from gymnasium import logger
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from losse.extras import missing
+
 
 class Window:
     """Opens with its first picture, and shows each for the time of one frame.
@@ -20,10 +22,10 @@ class Window:
         try:
             import matplotlib.pyplot as plt
         except ImportError as error:
-            raise DependencyNotInstalled(
-                "render_mode='human' needs matplotlib: pip install 'losse[cli]', "
-                "or use render_mode='rgb_array'"
-            ) from error
+            remedy = missing(
+                "render_mode='human'", "matplotlib", otherwise="or use render_mode='rgb_array'"
+            )
+            raise DependencyNotInstalled(str(remedy)) from error
         self._plt = plt
         self._title = title
         self._seconds = 1.0 / frames_per_second

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from losse.encoders import LosseEncoder
+from losse.extras import missing
 from losse.integrations.named import GRID_DIM, NamedRegression, Sample
 from losse.typing import Array
 
@@ -17,9 +18,7 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "river":
         raise
-    raise ModuleNotFoundError(
-        "losse.integrations.river needs river: pip install 'losse[river]'", name=error.name
-    ) from error
+    raise missing("losse.integrations.river", "river") from error
 
 LARGEST = 1e100
 """Beyond this, squares leave the range of doubles."""

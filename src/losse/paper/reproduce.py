@@ -5,20 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from losse.extras import require
 from losse.paper import load
 from losse.paper.experiment import CommonSettings, Experiment, Run, folder_of, methods_of
 from losse.paper.workers import Failure, run_jobs
 from losse.records import Record, plain, read_record, write_json
-
-EXTRAS = {
-    "river": "river",
-    **dict.fromkeys(("gymnasium", "jax", "optax", "flax"), "world"),
-    **dict.fromkeys(("stable_baselines3", "sbx", "rliable"), "rl"),
-}
 
 
 class Display(Protocol):
@@ -134,14 +128,11 @@ def refuse_other_settings(runs: Sequence[Run], folder: Path) -> None:
 def require_packages(experiment: Experiment, methods: Sequence[str]) -> None:
     """Raise ModuleNotFoundError if a method needs a package that is not installed."""
     for method in methods:
-        for package in experiment.NEEDS.get(method, ()):
-            if find_spec(package) is None:
-                extra = EXTRAS.get(package, "all")
-                raise ModuleNotFoundError(
-                    f"the method {method} needs {package!r}: pip install 'losse[{extra}]', "
-                    "or name other methods with --methods",
-                    name=package,
-                )
+        require(
+            f"the method {method}",
+            *experiment.NEEDS.get(method, ()),
+            otherwise="or name other methods with --methods",
+        )
 
 
 def _execute(name: str, settings: Any, job: Job) -> list[Record]:

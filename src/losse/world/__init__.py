@@ -1,7 +1,8 @@
 """World models: predictions of an environment, learned online without forgetting (section 2.2)."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from losse.extras import import_on_use
 
 if TYPE_CHECKING:
     from losse.world.evaluation import evaluate
@@ -13,18 +14,6 @@ if TYPE_CHECKING:
     from losse.world.registry import make_world_model
     from losse.world.rollout import Rollout
     from losse.world.transitions import Transitions
-
-_HOMES = {
-    "ImaginedEnv": "imagined",
-    "LosseWorldModel": "losse.model",
-    "NeuralWorldModel": "neural.model",
-    "PerfectModel": "perfect",
-    "Rollout": "rollout",
-    "Transitions": "transitions",
-    "WorldModel": "model",
-    "evaluate": "evaluation",
-    "make_world_model": "registry",
-}
 
 __all__ = [
     "ImaginedEnv",
@@ -38,17 +27,18 @@ __all__ = [
     "make_world_model",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Import on first use: only neural models need JAX, and only some of the rest Gymnasium."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        home = importlib.import_module(f"losse.world.{_HOMES[name]}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "losse":
-            raise
-        raise ModuleNotFoundError(
-            f"losse.world.{name} needs {error.name}: pip install 'losse[world]'", name=error.name
-        ) from error
-    return getattr(home, name)
+# Only neural models need JAX, and only some of the rest Gymnasium.
+__getattr__ = import_on_use(
+    __name__,
+    {
+        "ImaginedEnv": "imagined",
+        "LosseWorldModel": "losse.model",
+        "NeuralWorldModel": "neural.model",
+        "PerfectModel": "perfect",
+        "Rollout": "rollout",
+        "Transitions": "transitions",
+        "WorldModel": "model",
+        "evaluate": "evaluation",
+        "make_world_model": "registry",
+    },
+)

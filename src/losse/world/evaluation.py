@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.checks import check_count
+from losse.extras import missing
 from losse.typing import Array
 from losse.world.model import WorldModel
 from losse.world.transitions import Transitions, Values, take
@@ -80,9 +81,7 @@ class Evaluation:
         try:
             from matplotlib.figure import Figure
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "plots need matplotlib: pip install 'losse[world]'", name="matplotlib"
-            ) from error
+            raise missing("Evaluation.plot", "matplotlib") from error
         figure = Figure(figsize=(9, 3.4), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2, 1))
         self._draw_dimensions(left)

@@ -39,7 +39,7 @@ def make_world_model(
 
         return LosseWorldModel(observation_space, action_space, seed=seed, **options)
     if method in MEMORIES:
-        from losse.world.neural.model import NeuralWorldModel
+        from losse.world import NeuralWorldModel  # its error names the extra to install
 
         return NeuralWorldModel(
             observation_space, action_space, memory=method, seed=seed, **options
