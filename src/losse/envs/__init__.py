@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
         "losse.envs needs gymnasium: pip install 'losse[world]'", name=error.name
     ) from error
 
-from losse.envs.exploring import ExploringStarts
+from losse.envs.exploring_starts import ExploringStarts
 from losse.envs.gridworld import Gridworld
 
 __all__ = ["ExploringStarts", "Gridworld"]
