@@ -6,8 +6,8 @@ pytest.importorskip("tyro")
 pytest.importorskip("stable_baselines3")
 
 from losse.cli import main
-from losse.cli.train import Settings
-from losse.dyna.run import latest_checkpoint
+from losse.cli.train.command import Settings
+from losse.dyna.checkpoint import latest_checkpoint
 from losse.records import read_records
 
 OPTIONS = [
@@ -55,5 +55,5 @@ def test_mistakes_are_explained_in_a_line(arguments, message, tmp_path, capsys):
 
 
 def test_the_folder_is_named_after_environment_and_agent():
-    folder = Settings(env="losse/Gridworld-v0").folder()
+    folder = Settings.read(["--env", "losse/Gridworld-v0"]).folder()
     assert folder.as_posix() == "results/train/losse-Gridworld-v0_dqn"

@@ -62,7 +62,7 @@ def test_minibatches_alternate_when_drawn_one_by_one():
     agent, _ = watched(planning_steps=2)
     agent.learn(40)
     buffer = agent.replay_buffer
-    buffer._forget_plans()
+    buffer.end_training_call()
     kinds = [is_imagined(buffer.sample(8)) for _ in range(6)]
     assert [kind.all() for kind in kinds] == [False, True, True, False, True, True]
     assert [kind.any() for kind in kinds] == [False, True, True, False, True, True]
@@ -71,7 +71,7 @@ def test_minibatches_alternate_when_drawn_one_by_one():
 def test_minibatches_alternate_when_drawn_at_once():
     agent, _ = watched(planning_steps=2)
     agent.learn(40)
-    agent.replay_buffer._forget_plans()
+    agent.replay_buffer.end_training_call()
     kinds = is_imagined(agent.replay_buffer.sample(6 * 8)).reshape(6, 8)
     assert kinds.all(axis=1).tolist() == [False, True, True, False, True, True]
     assert not kinds[[0, 3]].any()
@@ -87,7 +87,7 @@ def test_a_share_is_kept_in_every_minibatch():
 def test_all_imagined_rows_of_a_training_call_are_computed_together():
     agent, model = watched(planning_steps=2)
     agent.learn(40)
-    agent.replay_buffer._forget_plans()
+    agent.replay_buffer.end_training_call()
     agent.replay_buffer.sample(8)
     agent.replay_buffer.sample(8)
     assert len(model.asked[0]) == 16
@@ -122,7 +122,7 @@ def test_the_model_sees_actions_in_the_environments_units():
 def test_imagined_actions_are_greedy_for_a_share_of_rows(share):
     agent, model = watched(greedy_share=share, planning_steps=50, batch_size=20)
     agent.learn(40)
-    agent.replay_buffer._forget_plans()
+    agent.replay_buffer.end_training_call()
     agent.replay_buffer.sample(40)
     states, actions = model.asked
     greedy, _ = agent.predict(states.astype(np.float32), deterministic=True)
@@ -186,6 +186,7 @@ def test_bad_arguments():
         ({"search_control": "magic"}, ValueError),
         ({"horizon": 0}, ValueError),
         ({"update_every": 200}, ValueError),
+        ({"planing_steps": 3}, TypeError),
         ({"optimize_memory_usage": True}, ValueError),
     ):
         with pytest.raises(error, match=next(iter(wrong))):

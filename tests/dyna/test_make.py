@@ -52,8 +52,8 @@ def test_own_arguments_take_precedence():
 
 
 def test_the_share_follows_the_actions():
-    assert small().replay_buffer.planning.real_share == "alternate"
-    assert small("stable_baselines3.SAC").replay_buffer.planning.real_share == 0.05
+    assert small().replay_buffer.options.real_share == "alternate"
+    assert small("stable_baselines3.SAC").replay_buffer.options.real_share == 0.05
 
 
 def test_a_model_can_be_given_and_may_know_something_already():

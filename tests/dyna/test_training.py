@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-from losse.dyna.training import Training, environments, train
+from losse.dyna import DynaOptions
+from losse.dyna.options import Training
+from losse.dyna.training import environments, train
 
 SMALL = {"policy_kwargs": {"net_arch": [8, 8]}, "batch_size": 8}
 
@@ -22,7 +24,8 @@ def training(**options):
         "eval_episodes": 2,
         "agent_options": SMALL,
     }
-    return Training(**defaults | options)
+    dyna, others = DynaOptions.taken_from(defaults | options)
+    return Training(dyna=dyna, **others)
 
 
 def test_a_training_returns_its_curve():
@@ -136,7 +139,7 @@ def test_options_are_plain():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="no model 'magic'"):
+    with pytest.raises(ValueError, match="model='magic' is not known"):
         training(model="magic")
     with pytest.raises(ValueError, match="steps"):
         training(steps=0)

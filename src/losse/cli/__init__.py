@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import NamedTuple, NoReturn
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended."""
+
 
 class Command(NamedTuple):
     """One command: the module `losse.cli.<name>` with a function `main(arguments)`."""

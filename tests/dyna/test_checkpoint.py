@@ -15,7 +15,7 @@ from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaCallback, DynaReplayBuffer, load_run, save_run
-from losse.dyna.run import latest_checkpoint
+from losse.dyna.checkpoint import latest_checkpoint
 from losse.world import LosseWorldModel
 from tests.dyna.agents import Line, small
 
