@@ -87,6 +87,15 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
         load_run(DQN, tmp_path, Line())
 
 
+def test_a_run_of_an_older_version_is_refused_in_words(tmp_path):
+    save_run(small().learn(20), tmp_path)
+    # A pickle that asks for a class of 0.1.0.
+    old = b"closse.dyna.planning\nPlanning\n."
+    (latest_checkpoint(tmp_path) / "replay_buffer.pkl").write_bytes(old)
+    with pytest.raises(ValueError, match=r"written by losse 0\.1\.0"):
+        load_run(DQN, tmp_path, Line())
+
+
 def test_a_diverged_agent_stops_and_the_checkpoint_is_from_before(tmp_path):
     class Poison(DynaCallback):
         def _on_step(self):

@@ -2,13 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
 
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
 from losse.dyna import DynaOptions
+from losse.dyna.evaluation import EVALUATION_SEED, mean_return
 from losse.dyna.options import Training
 from losse.dyna.training import environments, train
+from tests.dyna.agents import Line, small
 
 SMALL = {"policy_kwargs": {"net_arch": [8, 8]}, "batch_size": 8}
 
@@ -51,6 +56,23 @@ def test_with_a_model_there_are_errors_and_times():
 def test_the_same_seed_gives_the_same_curve():
     assert train(training()).curve == train(training()).curve
     assert train(training(seed=1)).curve != train(training()).curve
+
+
+def test_evaluations_normalise_observations_as_training_does_but_not_rewards():
+    env = VecNormalize(DummyVecEnv([Line]))
+    agent = small(env=env, world_model="model-free").learn(60)
+    held_out = DummyVecEnv([Line] * 4)
+    value = mean_return(agent, held_out, seed=0)
+    held_out.seed(EVALUATION_SEED)
+    obs, going, returns = held_out.reset(), np.ones(4, dtype=bool), np.zeros(4)
+    while going.any():
+        actions, _ = agent.predict(env.normalize_obs(obs), deterministic=True)
+        obs, rewards, dones, _ = held_out.step(actions)
+        returns += rewards * going
+        going &= ~dones
+    assert value == pytest.approx(returns.mean(), rel=1e-6)
+    assert env.training
+    assert env.norm_reward
 
 
 def test_a_stopped_training_goes_on(tmp_path):

@@ -115,7 +115,13 @@ def load_run(
     """
     saved = latest_checkpoint(folder)
     agent = agent_class.load(saved / "agent.zip", env=_environment(env, saved))
-    agent.load_replay_buffer(saved / "replay_buffer.pkl")
+    try:
+        agent.load_replay_buffer(saved / "replay_buffer.pkl")
+    except (ModuleNotFoundError, AttributeError, KeyError) as error:
+        raise ValueError(
+            f"{saved} was written by losse 0.1.0 or by another version that keeps its replay "
+            f"buffer differently ({error}): read it with the version that wrote it."
+        ) from error
     buffer = agent.replay_buffer
     assert isinstance(buffer, DynaReplayBuffer)
     buffer.bind(agent, world_model or _load_model(agent, saved, functions))
