@@ -13,7 +13,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 
 from losse.dyna.agents import Rows
-from losse.dyna.conversion import Conversion, Transitions
+from losse.dyna.conversion import Conversion
 from losse.dyna.divergence import DivergenceGuard, require_healthy
 from losse.dyna.imagination import imagine
 from losse.dyna.meter import Meter, one_step_errors
@@ -21,6 +21,7 @@ from losse.dyna.options import DynaOptions
 from losse.dyna.search import Visited, require_suitable
 from losse.world import WorldModel
 from losse.world.spaces import flat
+from losse.world.transitions import Transitions
 
 _COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 

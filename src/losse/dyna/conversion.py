@@ -8,33 +8,12 @@ used, saved and compared apart from the agent that it was learned with.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.dyna.agents import Rows
-
-
-class Transitions(NamedTuple):
-    """Transitions, one per row."""
-
-    obs: Rows
-    actions: Rows
-    rewards: npt.NDArray[np.floating]
-    next_obs: Rows
-    terminated: npt.NDArray[np.bool_]
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Transitions:
-        """Some of the rows."""
-        return Transitions(
-            self.obs[rows],
-            self.actions[rows],
-            self.rewards[rows],
-            self.next_obs[rows],
-            self.terminated[rows],
-        )
 
 
 class Conversion:

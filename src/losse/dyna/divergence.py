@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from losse.dyna.agents import largest_weight
-from losse.dyna.conversion import Transitions
 from losse.world import WorldModel
+from losse.world.transitions import Transitions
 
 LARGEST_WEIGHT = 1e8
 """A network with larger weights has diverged, whether or not its numbers are finite still."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from losse.dyna.agents import Rows, act, is_stochastic
-from losse.dyna.conversion import Transitions
 from losse.dyna.options import DynaOptions
 from losse.dyna.search import SEARCH_CONTROLS, Visited
 from losse.world import WorldModel
+from losse.world.transitions import Transitions
 
 
 def imagine(
@@ -29,7 +28,8 @@ def imagine(
 
     if options.horizon == 1:
         actions = _actions(agent, visited, starts, share)
-        return Transitions(starts, actions, *_outcome(model.step(starts, actions)))
+        next_obs, rewards, terminated = model.step(starts, actions)
+        return Transitions(starts, actions, rewards, next_obs, terminated)
 
     def policy(obs: Rows) -> Rows:
         # SBX compiles anew for each number of rows: rows that have ended are filled up.
@@ -40,14 +40,7 @@ def imagine(
     rows = visited.rng.permutation(len(rolled))[:n]
     if len(rows) < n:
         rows = np.concatenate([rows, visited.rng.integers(len(rolled), size=n - len(rows))])
-    return Transitions(
-        rolled.obs, rolled.actions, rolled.rewards, rolled.next_obs, rolled.terminated
-    ).take(rows)
-
-
-def _outcome(stepped: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
-    next_obs, rewards, terminated = stepped
-    return rewards, next_obs, terminated
+    return rolled.take(rows)
 
 
 def _own_share(agent: Any) -> float:
@@ -55,7 +48,7 @@ def _own_share(agent: Any) -> float:
 
 
 def _actions(agent: Any, visited: Visited, obs: Rows, share: float) -> Rows:
-    """What the agent would do; where it is not stochastic itself, a part is drawn uniformly."""
+    """Actions of the agent; where it is not stochastic itself, a part is drawn uniformly."""
     stochastic = is_stochastic(agent)
     if share == 0 and not stochastic:
         return visited.conversion.random_actions(len(obs), visited.rng)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from losse.dyna.conversion import Transitions
 from losse.world import WorldModel
+from losse.world.transitions import Transitions
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 
 from losse.world import PerfectModel, WorldModel, make_world_model
-from losse.world.factory import METHODS as WORLD_MODELS
+from losse.world.registry import METHODS as WORLD_MODELS
 
 MODEL_FREE = ("model-free", "model-free-matched")
 """No model; with as many gradient steps as without one usual, or as many as with planning."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.dyna.agents import Rows, action_values, state_values
-from losse.dyna.conversion import Transitions
+from losse.world.transitions import Transitions
 
 if TYPE_CHECKING:
     from losse.dyna.buffer import DynaReplayBuffer
