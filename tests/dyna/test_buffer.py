@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from losse.dyna import DynaReplayBuffer
+from losse.dyna import DynaCallback, DynaReplayBuffer
 from losse.world import WorldModel
 from tests.dyna.agents import Line, small
 
@@ -49,13 +49,41 @@ def is_imagined(samples):
     return samples.rewards.numpy().reshape(-1) == 7.0
 
 
-def test_an_unbound_buffer_raises():
-    buffer = DynaReplayBuffer(100, Line().observation_space, Line().action_space)
-    with pytest.raises(RuntimeError, match="make_dyna"):
-        buffer.sample(8)
-    agent = DQN("MlpPolicy", Line(), replay_buffer_class=DynaReplayBuffer)
-    with pytest.raises(RuntimeError, match="DynaCallback"):
-        agent.learn(10)
+def test_an_unbound_buffer_is_an_ordinary_one_and_says_so():
+    agent = DQN(
+        "MlpPolicy",
+        Line(),
+        learning_starts=10,
+        replay_buffer_class=DynaReplayBuffer,
+        replay_buffer_kwargs={"planning_steps": 2},
+    )
+    with pytest.warns(UserWarning, match="no world model.*load_run.*DynaCallback") as warned:
+        agent.learn(40)
+    assert len(warned) == 1
+    assert agent.replay_buffer.meter.imagined_rows == 0
+    assert agent.replay_buffer.meter.real_rows > 0
+
+
+def test_a_model_that_is_bound_later_learns_what_was_collected():
+    agent = DQN("MlpPolicy", Line(), buffer_size=60, replay_buffer_class=DynaReplayBuffer)
+    with pytest.warns(UserWarning, match="no world model"):
+        agent.learn(40)
+    model = Watched(agent.observation_space, agent.action_space)
+    agent.replay_buffer.bind(agent, model)
+    agent.replay_buffer.flush()
+    assert np.array_equal(model.column(0), agent.replay_buffer.observations[:40, 0])
+
+
+def test_a_loaded_agent_learns_without_its_model(tmp_path):
+    small().learn(40).save(tmp_path / "agent.zip")
+    agent = DQN.load(tmp_path / "agent.zip", env=Line())
+    with pytest.warns(UserWarning, match="no world model"):
+        agent.learn(40, reset_num_timesteps=False)
+    assert agent.num_timesteps == 80
+    agent = DQN.load(tmp_path / "agent.zip", env=Line())
+    agent.learn(40, callback=DynaCallback("losse"))
+    assert agent.replay_buffer.world_model.n_transitions == 40
+    assert agent.replay_buffer.meter.imagined_rows > 0
 
 
 def test_minibatches_alternate_when_drawn_one_by_one():
@@ -153,8 +181,9 @@ def test_pickles_without_agent_and_model_and_without_empty_places():
     again = pickle.loads(data)
     assert again.observations.shape == (100_000, 1, 1)
     assert np.array_equal(again.observations, agent.replay_buffer.observations)
-    with pytest.raises(RuntimeError):
-        again.sample(8)
+    assert again.world_model is None
+    again.sample(8)
+    assert again.meter.imagined_rows == agent.replay_buffer.meter.imagined_rows
 
 
 def test_without_planning_all_rows_are_real():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import asdict
 from typing import Any
 
@@ -39,8 +40,10 @@ class DynaReplayBuffer(ReplayBuffer):
     works without any callback. They always collect at least one step between two training calls,
     so `add` says when one is over.
 
-    A buffer must be bound to its agent and a world model before it is used: `make_dyna` does this,
-    and so does a `DynaCallback` when training starts. It is saved without them.
+    A buffer is bound to its agent and a world model by `make_dyna`, by a `DynaCallback` when
+    training starts, or by `load_run`. It is saved without them. Until it is bound it is an ordinary
+    replay buffer, and warns that nothing is imagined: so is that of an agent which was read with
+    `load`. A model that is bound later learns all that the buffer has collected meanwhile.
 
     Parameters
     ----------
@@ -121,6 +124,7 @@ handle_timeout_termination
         self._rng = np.random.default_rng(seed)
         self._guard = DivergenceGuard()
         self._unlearned = 0
+        self._warned = False
         self.end_training_call()
 
     def bind(self, agent: Any, world_model: WorldModel | None) -> None:
@@ -168,11 +172,11 @@ handle_timeout_termination
         self, obs: Rows, next_obs: Rows, action: Rows, reward: Rows, done: Rows, infos: Any
     ) -> None:
         """Store one step of all environments; let the world model learn when it is time."""
-        self._require_bound()
+        self._warn_if_alone()
         super().add(obs, next_obs, action, reward, done, infos)
         self.end_training_call()
-        self._unlearned += self.n_envs
-        if self._unlearned >= self.options.update_every:
+        self._unlearned = min(self._unlearned + self.n_envs, self.capacity)
+        if self.bound and self._unlearned >= self.options.update_every:
             self.flush()
 
     def end_training_call(self) -> None:
@@ -182,7 +186,8 @@ handle_timeout_termination
 
     def flush(self) -> None:
         """Let the world model learn all transitions that it has not learned yet."""
-        self._require_bound()
+        if not self.bound:
+            return
         require_healthy(self._agent)
         last = self.pos * self.n_envs
         rows = np.arange(last - self._unlearned, last) % self.capacity
@@ -202,12 +207,12 @@ handle_timeout_termination
 
     def sample(self, batch_size: int, env: Any = None) -> ReplayBufferSamples:
         """One minibatch, or several of the agent's size behind each other, real and imagined."""
-        self._require_bound()
-        size = self._agent.batch_size
-        size = size if batch_size % size == 0 else batch_size
+        agent, model = self._agent, self._model
+        whole = agent is not None and batch_size % agent.batch_size == 0
+        size = agent.batch_size if whole else batch_size
         count = batch_size // size
         imagined = self.options.imagined(self._drawn, count, size)
-        if self._model is None or self._model.n_transitions == 0:
+        if model is None or model.n_transitions == 0:
             imagined[:] = False
         n_imagined = int(imagined.sum())
         self.meter.imagined_rows += n_imagined
@@ -276,12 +281,16 @@ handle_timeout_termination
     def _any(self, n: int) -> npt.NDArray[np.int64]:
         return self._rng.integers(self.size() * self.n_envs, size=n)
 
-    def _require_bound(self) -> None:
-        if not self.bound:
-            raise RuntimeError(
-                "this DynaReplayBuffer has no agent and no world model yet: make the agent with "
-                "make_dyna, pass a DynaCallback to learn, or read a saved run with load_run."
-            )
+    def _warn_if_alone(self) -> None:
+        if self.bound or self.options.planning_steps == 0 or self._warned:
+            return
+        self._warned = True
+        warnings.warn(
+            "this agent has no world model, so it learns from real transitions alone. load_run "
+            "reads an agent with its model and replay buffer; learn(..., callback="
+            'DynaCallback("losse")) gives it a new model.',
+            stacklevel=2,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Plain values, without agent and model, and without rows that are empty still."""
