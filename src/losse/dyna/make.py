@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from gymnasium import spaces
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import TrainFrequencyUnit
 
 from losse.dyna.buffer import DynaReplayBuffer
@@ -19,6 +20,7 @@ from losse.world import WorldModel
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)
 
 
+@overload
 def make_dyna(
     agent_class: type[Agent],
     env: Any,
@@ -28,11 +30,34 @@ def make_dyna(
     policy: Any = "MlpPolicy",
     options: DynaOptions | None = None,
     **arguments: Any,
+) -> Agent: ...
+@overload
+def make_dyna(
+    agent_class: type[Agent],
+    policy: Any,
+    env: Any,
+    world_model: WorldModel | str = "losse",
+    *,
+    model_options: Mapping[str, Any] | None = None,
+    options: DynaOptions | None = None,
+    **arguments: Any,
+) -> Agent: ...
+
+
+def make_dyna(
+    agent_class: type[Agent],
+    *positional: Any,
+    model_options: Mapping[str, Any] | None = None,
+    options: DynaOptions | None = None,
+    **arguments: Any,
 ) -> Agent:
     """Make an ordinary off-policy agent that also learns from an imagined world (Algorithm 3).
 
     Every training call takes ``1 + planning_steps`` gradient steps, with real and imagined
     transitions; meanwhile the world model learns from the real ones.
+
+    ``make_dyna(agent_class, env, world_model)`` is the usual form. A policy may stand before the
+    environment, as in ``agent_class(policy, env)``.
 
     Parameters
     ----------
@@ -52,7 +77,7 @@ def make_dyna(
         Further arguments of the model that ``world_model`` names, such as ``{"termination":
         "never"}``.
     policy
-        Policy of the agent, as its class takes it.
+        Policy of the agent, as its class takes it; by default ``"MlpPolicy"``.
     options
         `DynaOptions`, whole. Its fields can also be given one by one.
     **arguments
@@ -76,6 +101,7 @@ def make_dyna(
     200
     """
     _require_off_policy(agent_class)
+    policy, env, world_model = _in_order(agent_class, positional, arguments)
     check_model(world_model, model_options)
     options, agent_arguments = DynaOptions.taken_from(arguments, options)
     _refuse(agent_arguments)
@@ -97,6 +123,34 @@ def make_dyna(
     assert isinstance(buffer, DynaReplayBuffer)
     buffer.bind(agent, model_for(agent, world_model, model_options))
     return agent
+
+
+def _in_order(
+    agent_class: Any, positional: tuple[Any, ...], arguments: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """Policy, environment and world model, given by name or by position; names are taken out."""
+    names = ["env", "world_model"]
+    if positional and _is_policy(agent_class, positional[0]):
+        names.insert(0, "policy")
+    if len(positional) > len(names):
+        raise TypeError(
+            f"make_dyna({agent_class.__name__}, {', '.join(names)}) was given {len(positional)} values "
+            f"after {agent_class.__name__}, {positional[len(names)]!r} is too many: name the others."
+        )
+    for name, value in zip(names, positional, strict=False):
+        if name in arguments:
+            raise TypeError(f"{name} was given twice: {value!r} and {arguments[name]!r}.")
+        arguments[name] = value
+    if "env" not in arguments:
+        raise TypeError("make_dyna needs env: an environment, its id or a VecEnv.")
+    policy = arguments.pop("policy", "MlpPolicy")
+    return policy, arguments.pop("env"), arguments.pop("world_model", "losse")
+
+
+def _is_policy(agent_class: Any, value: Any) -> bool:
+    if inspect.isclass(value):
+        return issubclass(value, BasePolicy)
+    return isinstance(value, str) and value in agent_class.policy_aliases
 
 
 def _require_off_policy(agent_class: Any) -> None:
