@@ -1,5 +1,7 @@
 """`losse train`: what it writes, and what it says when something is wrong."""
 
+import sys
+
 import pytest
 
 pytest.importorskip("tyro")
@@ -52,6 +54,42 @@ def test_mistakes_are_explained_in_a_line(arguments, message, tmp_path, capsys):
     err = capsys.readouterr().err
     assert message in err
     assert "Traceback" not in err
+
+
+OWN_MODULE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("Own-v0", entry_point="{name}:CartPoleEnv", max_episode_steps=20)
+"""
+
+
+def test_an_environment_of_the_present_folder_is_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    (tmp_path / "own_environments.py").write_text(OWN_MODULE.format(name="own_environments"))
+    options = ["--model", "model-free", "--steps", "50"]
+    main(["train", *OPTIONS, "--env", "own_environments:Own-v0", *options])
+    (record,) = read_records("results/train/own_environments-Own-v0_dqn")
+    assert record.curve[0][1] <= 20
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "neither installed nor in"),
+        ("import no_such_package", "imports 'no_such_package', which is not installed"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_named(text, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    if text is not None:
+        (tmp_path / "broken_module.py").write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--env", "broken_module:Own-v0"])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_folder_is_named_after_environment_and_agent():

@@ -134,8 +134,8 @@ def _in_order(
         names.insert(0, "policy")
     if len(positional) > len(names):
         raise TypeError(
-            f"make_dyna({agent_class.__name__}, {', '.join(names)}) was given {len(positional)} values "
-            f"after {agent_class.__name__}, {positional[len(names)]!r} is too many: name the others."
+            f"{positional[len(names)]!r} is too many: after make_dyna({agent_class.__name__}, "
+            f"{', '.join(names)} all further arguments are named."
         )
     for name, value in zip(names, positional, strict=False):
         if name in arguments:

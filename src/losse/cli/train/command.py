@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +88,7 @@ def run(settings: Settings, console: Console) -> Record:
     from losse.dyna.training import train
 
     training, folder = settings.whole_training(), settings.folder()
+    _import_module_of(training.env)
     saved = folder / file_name(training.model, f"seed{training.seed}")
     if (saved / "latest").exists() and not settings.resume:
         raise ValueError(
@@ -129,6 +132,27 @@ def record_of(training: Training, result: TrainingProgress) -> Record:
             "gradient_steps": result.gradient_steps,
         },
     )
+
+
+def _import_module_of(env: str) -> None:
+    """Import the module that an id like my_module:MyEnv-v0 names, also from the present folder."""
+    module, colon, _ = env.rpartition(":")
+    if not colon:
+        return
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last: a file here must not stand for an installed package
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        if f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(
+                f"env={env!r} names the module {module!r}, which is neither installed nor in "
+                f"{here}: run losse in the folder that holds it."
+            ) from error
+        raise ValueError(
+            f"env={env!r}: its module {module!r} imports {error.name!r}, which is not installed."
+        ) from error
 
 
 def _summarise(console: Console, result: TrainingProgress) -> None:
