@@ -37,6 +37,18 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     assert [step for step, _ in record.curve] == [50, 100, 150]
 
 
+def test_a_run_shorter_than_an_evaluation_has_a_result(tmp_path, capsys):
+    options = ["--model", "model-free", "--eval-every", "500", "--out", str(tmp_path)]
+    main(["train", *OPTIONS, *options, "--steps", "60"])
+    (record,) = read_records(tmp_path)
+    assert [step for step, _ in record.curve] == [60]
+    shown = capsys.readouterr().out
+    assert f"Return {record.curve[-1][1]:.1f} at the end" in shown
+    with pytest.raises(SystemExit):
+        main(["train", *OPTIONS, *options, "--steps", "40", "--resume"])
+    assert "steps=40 are fewer than the 60" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -45,6 +45,15 @@ def test_a_training_returns_its_curve():
     assert result.gradient_steps == 50
 
 
+@pytest.mark.parametrize(
+    ("steps", "every", "evaluated"),
+    [(60, 100, [60]), (120, 100, [100, 120]), (98, 98, [98])],  # the last collects 100 steps
+)
+def test_there_is_an_evaluation_at_the_end_in_any_case(steps, every, evaluated):
+    result = train(training(steps=steps, eval_every=every))
+    assert [step for step, _ in result.curve] == evaluated
+
+
 def test_with_a_model_there_are_errors_and_times():
     result = train(training(model="losse"))
     assert [step for step, _ in result.errors] == [100, 150, 200]  # before: nothing learned
@@ -92,6 +101,14 @@ def test_a_stopped_training_goes_on(tmp_path):
     assert train(training(), folder=tmp_path, resume=True) == result
     longer = train(training(steps=250), folder=tmp_path, resume=True)
     assert [step for step, _ in longer.curve] == [50, 100, 150, 200, 250]
+
+
+def test_a_saved_run_is_not_the_result_of_a_shorter_one(tmp_path):
+    train(training(steps=98), folder=tmp_path)
+    done = train(training(steps=98), folder=tmp_path, resume=True)
+    assert done.steps == 100
+    with pytest.raises(ValueError, match="steps=60 are fewer than the 100"):
+        train(training(steps=60), folder=tmp_path, resume=True)
 
 
 def test_other_options_are_not_mixed_with_a_saved_run(tmp_path):

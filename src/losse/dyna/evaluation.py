@@ -70,7 +70,7 @@ Report = Callable[[TrainingProgress], None]
 
 
 class EvaluationCallback(BaseCallback):
-    """Callback that evaluates the agent at fixed steps, and keeps what a training returns.
+    """Callback that evaluates the agent at fixed steps and at the end, and keeps the results.
 
     Parameters
     ----------
@@ -116,6 +116,10 @@ class EvaluationCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         self._take_stock()
+        last = self.progress.curve[-1][0] if self.progress.curve else 0
+        # A rollout may go a few steps beyond those that were asked for.
+        if last < min(self.num_timesteps, self.locals["total_timesteps"]):
+            self._evaluate()
 
     def _evaluate(self) -> None:
         self._take_stock()

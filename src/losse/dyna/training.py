@@ -44,7 +44,8 @@ def train(
     checkpoint_every
         Environment steps between them.
     resume
-        Go on from the checkpoint in ``folder``, if there is one.
+        Go on from the checkpoint in ``folder``, if there is one. It must not have more steps than
+        ``training`` asks for.
     report
         Is called after every evaluation.
     callbacks
@@ -154,6 +155,12 @@ def _saved(training: Training, folder: Path) -> TrainingProgress | None:
                 f"{name}={value!r} is not that of the run saved in {folder}, {found.get(name)!r}: "
                 "resume with the same options, or choose another folder."
             )
+    done = notes["progress"]["steps"]
+    if training.steps < min(done, found["steps"]):
+        raise ValueError(
+            f"steps={training.steps} are fewer than the {done} that the run saved in {folder} has "
+            "done: give at least as many, or choose another folder to start anew."
+        )
     pairs = {key: tuple(map(tuple, notes["progress"][key])) for key in ("curve", "times", "errors")}
     return TrainingProgress(**notes["progress"] | pairs)
 

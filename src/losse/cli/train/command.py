@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Sequence
@@ -156,7 +155,7 @@ def _import_module_of(env: str) -> None:
 
 
 def _summarise(console: Console, result: TrainingProgress) -> None:
-    last = result.curve[-1][1] if result.curve else math.nan
+    last = result.curve[-1][1]
     first = "never" if result.first_end is None else f"at step {result.first_end}"
     console.print(
         f"Return {last:.1f} at the end, {result.score:.1f} over all evaluations; first episode "
