@@ -142,13 +142,12 @@ def _hooks(clock: Clock, half: dict[str, Seconds]) -> Iterator[None]:
     """Let the parts of a run switch the clock; ``half`` gets what it shows amidst the run."""
     import sbx
 
-    from losse.dyna import buffer, imagination, watch
-    from losse.dyna.evaluation import mean_return
+    from losse.dyna import buffer, evaluation, imagination
     from losse.dyna.search import SEARCH_CONTROLS
     from losse.paper.control import EVALUATIONS
     from losse.world import WorldModel
 
-    evaluations = 0
+    evaluations, mean_return = 0, evaluation.mean_return
 
     def evaluate(*args: Any) -> float:
         nonlocal evaluations
@@ -178,7 +177,7 @@ def _hooks(clock: Clock, half: dict[str, Seconds]) -> Iterator[None]:
             stack.enter_context(mock.patch.object(owner, name, changed))
         stack.enter_context(mock.patch.object(imagination, "SEARCH_CONTROLS", controls))
         changed = clock.timed(EVALUATION, evaluate)
-        stack.enter_context(mock.patch.object(watch, "mean_return", changed))
+        stack.enter_context(mock.patch.object(evaluation, "mean_return", changed))
         yield
 
 

@@ -13,12 +13,12 @@ pytest.importorskip("sbx")
 
 from rich.console import Console
 
-from losse.cli import demo_agents, main
+from losse.cli import main
 from losse.cli.demo import WORLD_MODELS, Settings
-from losse.cli.demo_view_agent import AgentView
-from losse.cli.demo_view_maps import MapsView, draw_map
-from losse.dyna.training import Training
-from losse.dyna.watch import Progress
+from losse.cli.demo import agents as demo_agents
+from losse.cli.demo.views import AgentView, MapsView, draw_map
+from losse.dyna.evaluation import TrainingProgress
+from losse.dyna.options import Training
 from losse.envs.gridworld_dynamics import N_ACTIONS, move
 from losse.paper.forgetting_places import CELLS, Frame, Places
 from losse.records import read_records
@@ -109,7 +109,7 @@ def test_ctrl_c_ends_the_demo_in_a_line(monkeypatch, tmp_path, capsys):
 
 def training_and_progress():
     training = Training(env="losse/Gridworld-v0", steps=1000, eval_every=100)
-    progress = Progress(
+    progress = TrainingProgress(
         steps=300,
         curve=((100, -200.0), (200, -119.0), (300, -38.0)),
         errors=((200, 0.5), (300, 0.25)),
@@ -137,7 +137,7 @@ def test_without_a_terminal_an_agent_has_ten_lines_at_most():
     training, progress = training_and_progress()
     with AgentView(console, training) as view:
         for steps in range(10, 1001, 10):
-            view.show(Progress(steps, progress.curve, first_end=None))
+            view.show(TrainingProgress(steps, progress.curve, first_end=None))
     title, *lines = console.file.getvalue().splitlines()
     assert title == "DQN with Losse:"
     assert len(lines) == 10

@@ -19,6 +19,12 @@ def test_version(capsys):
     assert capsys.readouterr().out.startswith("losse ")
 
 
+def test_the_package_can_be_run():
+    command = [sys.executable, "-m", "losse", "--version"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("losse ")
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys; from losse.cli import main; main(['--help']);"

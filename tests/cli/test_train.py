@@ -1,13 +1,15 @@
 """`losse train`: what it writes, and what it says when something is wrong."""
 
+import sys
+
 import pytest
 
 pytest.importorskip("tyro")
 pytest.importorskip("stable_baselines3")
 
 from losse.cli import main
-from losse.cli.train import Settings
-from losse.dyna.run import latest_checkpoint
+from losse.cli.train.command import Settings
+from losse.dyna.checkpoint import latest_checkpoint
 from losse.records import read_records
 
 OPTIONS = [
@@ -35,6 +37,18 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     assert [step for step, _ in record.curve] == [50, 100, 150]
 
 
+def test_a_run_shorter_than_an_evaluation_has_a_result(tmp_path, capsys):
+    options = ["--model", "model-free", "--eval-every", "500", "--out", str(tmp_path)]
+    main(["train", *OPTIONS, *options, "--steps", "60"])
+    (record,) = read_records(tmp_path)
+    assert [step for step, _ in record.curve] == [60]
+    shown = capsys.readouterr().out
+    assert f"Return {record.curve[-1][1]:.1f} at the end" in shown
+    with pytest.raises(SystemExit):
+        main(["train", *OPTIONS, *options, "--steps", "40", "--resume"])
+    assert "steps=40 are fewer than the 60" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -54,6 +68,42 @@ def test_mistakes_are_explained_in_a_line(arguments, message, tmp_path, capsys):
     assert "Traceback" not in err
 
 
+OWN_MODULE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+
+gymnasium.register("Own-v0", entry_point="{name}:CartPoleEnv", max_episode_steps=20)
+"""
+
+
+def test_an_environment_of_the_present_folder_is_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
+    (tmp_path / "own_environments.py").write_text(OWN_MODULE.format(name="own_environments"))
+    options = ["--model", "model-free", "--steps", "50"]
+    main(["train", *OPTIONS, "--env", "own_environments:Own-v0", *options])
+    (record,) = read_records("results/train/own_environments-Own-v0_dqn")
+    assert record.curve[0][1] <= 20
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "neither installed nor in"),
+        ("import no_such_package", "imports 'no_such_package', which is not installed"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_named(text, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    if text is not None:
+        (tmp_path / "broken_module.py").write_text(text)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--env", "broken_module:Own-v0"])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_the_folder_is_named_after_environment_and_agent():
-    folder = Settings(env="losse/Gridworld-v0").folder()
+    folder = Settings.read(["--env", "losse/Gridworld-v0"]).folder()
     assert folder.as_posix() == "results/train/losse-Gridworld-v0_dqn"

@@ -10,7 +10,8 @@ pytest.importorskip("sbx")
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from losse.dyna import load_run, save_run
-from losse.dyna.agents import action_values, require_healthy, state_values
+from losse.dyna.agents import action_values, state_values
+from losse.dyna.divergence import require_healthy
 from tests.dyna.agents import CONTINUOUS, DISCRETE, Line, agent_class, small
 
 

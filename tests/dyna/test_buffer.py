@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from losse.dyna import DynaReplayBuffer
+from losse.dyna import DynaCallback, DynaReplayBuffer
 from losse.world import WorldModel
 from tests.dyna.agents import Line, small
 
@@ -49,20 +49,48 @@ def is_imagined(samples):
     return samples.rewards.numpy().reshape(-1) == 7.0
 
 
-def test_an_unbound_buffer_raises():
-    buffer = DynaReplayBuffer(100, Line().observation_space, Line().action_space)
-    with pytest.raises(RuntimeError, match="make_dyna"):
-        buffer.sample(8)
-    agent = DQN("MlpPolicy", Line(), replay_buffer_class=DynaReplayBuffer)
-    with pytest.raises(RuntimeError, match="DynaCallback"):
-        agent.learn(10)
+def test_an_unbound_buffer_is_an_ordinary_one_and_says_so():
+    agent = DQN(
+        "MlpPolicy",
+        Line(),
+        learning_starts=10,
+        replay_buffer_class=DynaReplayBuffer,
+        replay_buffer_kwargs={"planning_steps": 2},
+    )
+    with pytest.warns(UserWarning, match="no world model.*load_run.*DynaCallback") as warned:
+        agent.learn(40)
+    assert len(warned) == 1
+    assert agent.replay_buffer.meter.imagined_rows == 0
+    assert agent.replay_buffer.meter.real_rows > 0
+
+
+def test_a_model_that_is_bound_later_learns_what_was_collected():
+    agent = DQN("MlpPolicy", Line(), buffer_size=60, replay_buffer_class=DynaReplayBuffer)
+    with pytest.warns(UserWarning, match="no world model"):
+        agent.learn(40)
+    model = Watched(agent.observation_space, agent.action_space)
+    agent.replay_buffer.bind(agent, model)
+    agent.replay_buffer.flush()
+    assert np.array_equal(model.column(0), agent.replay_buffer.observations[:40, 0])
+
+
+def test_a_loaded_agent_learns_without_its_model(tmp_path):
+    small().learn(40).save(tmp_path / "agent.zip")
+    agent = DQN.load(tmp_path / "agent.zip", env=Line())
+    with pytest.warns(UserWarning, match="no world model"):
+        agent.learn(40, reset_num_timesteps=False)
+    assert agent.num_timesteps == 80
+    agent = DQN.load(tmp_path / "agent.zip", env=Line())
+    agent.learn(40, callback=DynaCallback("losse"))
+    assert agent.replay_buffer.world_model.n_transitions == 40
+    assert agent.replay_buffer.meter.imagined_rows > 0
 
 
 def test_minibatches_alternate_when_drawn_one_by_one():
     agent, _ = watched(planning_steps=2)
     agent.learn(40)
     buffer = agent.replay_buffer
-    buffer._forget_plans()
+    buffer.end_training_call()
     kinds = [is_imagined(buffer.sample(8)) for _ in range(6)]
     assert [kind.all() for kind in kinds] == [False, True, True, False, True, True]
     assert [kind.any() for kind in kinds] == [False, True, True, False, True, True]
@@ -71,7 +99,7 @@ def test_minibatches_alternate_when_drawn_one_by_one():
 def test_minibatches_alternate_when_drawn_at_once():
     agent, _ = watched(planning_steps=2)
     agent.learn(40)
-    agent.replay_buffer._forget_plans()
+    agent.replay_buffer.end_training_call()
     kinds = is_imagined(agent.replay_buffer.sample(6 * 8)).reshape(6, 8)
     assert kinds.all(axis=1).tolist() == [False, True, True, False, True, True]
     assert not kinds[[0, 3]].any()
@@ -87,7 +115,7 @@ def test_a_share_is_kept_in_every_minibatch():
 def test_all_imagined_rows_of_a_training_call_are_computed_together():
     agent, model = watched(planning_steps=2)
     agent.learn(40)
-    agent.replay_buffer._forget_plans()
+    agent.replay_buffer.end_training_call()
     agent.replay_buffer.sample(8)
     agent.replay_buffer.sample(8)
     assert len(model.asked[0]) == 16
@@ -122,7 +150,7 @@ def test_the_model_sees_actions_in_the_environments_units():
 def test_imagined_actions_are_greedy_for_a_share_of_rows(share):
     agent, model = watched(greedy_share=share, planning_steps=50, batch_size=20)
     agent.learn(40)
-    agent.replay_buffer._forget_plans()
+    agent.replay_buffer.end_training_call()
     agent.replay_buffer.sample(40)
     states, actions = model.asked
     greedy, _ = agent.predict(states.astype(np.float32), deterministic=True)
@@ -153,8 +181,9 @@ def test_pickles_without_agent_and_model_and_without_empty_places():
     again = pickle.loads(data)
     assert again.observations.shape == (100_000, 1, 1)
     assert np.array_equal(again.observations, agent.replay_buffer.observations)
-    with pytest.raises(RuntimeError):
-        again.sample(8)
+    assert again.world_model is None
+    again.sample(8)
+    assert again.meter.imagined_rows == agent.replay_buffer.meter.imagined_rows
 
 
 def test_without_planning_all_rows_are_real():
@@ -186,6 +215,7 @@ def test_bad_arguments():
         ({"search_control": "magic"}, ValueError),
         ({"horizon": 0}, ValueError),
         ({"update_every": 200}, ValueError),
+        ({"planing_steps": 3}, TypeError),
         ({"optimize_memory_usage": True}, ValueError),
     ):
         with pytest.raises(error, match=next(iter(wrong))):

@@ -52,8 +52,8 @@ def test_own_arguments_take_precedence():
 
 
 def test_the_share_follows_the_actions():
-    assert small().replay_buffer.planning.real_share == "alternate"
-    assert small("stable_baselines3.SAC").replay_buffer.planning.real_share == 0.05
+    assert small().replay_buffer.options.real_share == "alternate"
+    assert small("stable_baselines3.SAC").replay_buffer.options.real_share == 0.05
 
 
 def test_a_model_can_be_given_and_may_know_something_already():
@@ -104,6 +104,34 @@ def test_an_oracle_looks_into_the_environment():
 def test_bad_arguments(options, error, message):
     with pytest.raises(error, match=message):
         make_dyna(DQN, Line(), **options)
+
+
+def test_the_policy_may_come_first_as_in_stable_baselines3():
+    from stable_baselines3.dqn.policies import DQNPolicy
+
+    for given in ("MlpPolicy", DQNPolicy):
+        agent = make_dyna(DQN, given, "CartPole-v1", world_model="model-free", buffer_size=100)
+        assert agent.env.envs[0].spec.id == "CartPole-v1"
+        assert agent.replay_buffer.world_model is None
+    agent = make_dyna(DQN, "MlpPolicy", "CartPole-v1", "online", buffer_size=100)
+    assert agent.replay_buffer.world_model.memory == "online"
+    agent = make_dyna(agent_class=DQN, env="CartPole-v1", policy="MlpPolicy", buffer_size=100)
+    assert isinstance(agent.replay_buffer.world_model, LosseWorldModel)
+
+
+@pytest.mark.parametrize(
+    ("places", "names", "message"),
+    [
+        ((), {}, "needs env"),
+        (("MlpPolicy",), {}, "needs env"),
+        (("CartPole-v1",), {"env": "Acrobot-v1"}, "env was given twice"),
+        (("MlpPolicy", "CartPole-v1"), {"policy": "MlpPolicy"}, "policy was given twice"),
+        (("CartPole-v1", "losse", 16), {}, "16 is too many"),
+    ],
+)
+def test_wrong_places_are_named(places, names, message):
+    with pytest.raises(TypeError, match=message):
+        make_dyna(DQN, *places, **names)
 
 
 def test_on_policy_agents_are_refused():

@@ -7,9 +7,8 @@ pytest.importorskip("stable_baselines3")
 
 from gymnasium import spaces
 
-from losse.dyna import search_prioritised, search_visited
-from losse.dyna.search import SEARCH_CONTROLS
-from losse.dyna.visited import Visited
+from losse.dyna import search
+from losse.dyna.search import SEARCH_CONTROLS, Visited
 from tests.dyna.agents import Line, small
 
 
@@ -28,15 +27,15 @@ def stored(agent):
 
 
 def test_uniform_starts_are_visited_states_old_and_new(agent, visited):
-    starts = search_visited.uniform(visited, 2000)[:, 0]
+    starts = search.uniform(visited, 2000)[:, 0]
     states = stored(agent)
     assert np.isin(starts, states).all()
     assert len(np.unique(starts)) > 0.95 * len(np.unique(states))
 
 
 def test_on_policy_starts_are_the_latest_states(agent, visited, monkeypatch):
-    monkeypatch.setattr(search_visited, "RECENT", 10)
-    starts = search_visited.recent(visited, 200)[:, 0]
+    monkeypatch.setattr(search, "RECENT", 10)
+    starts = search.recent(visited, 200)[:, 0]
     assert set(starts) == set(stored(agent)[-10:])
 
 
@@ -54,8 +53,8 @@ def test_a_row_before_is_the_step_that_led_here(agent, visited):
 def test_prioritised_starts_are_where_values_are_wrong(agent, visited, monkeypatch):
     wrong = 17
     monkeypatch.setattr(Visited, "surprise", lambda self, rows: np.where(rows == wrong, 1.0, 0.0))
-    monkeypatch.setattr(search_prioritised, "POOL", 40)
-    starts = set(search_prioritised.prioritised(visited, 100)[:, 0])
+    monkeypatch.setattr(search, "POOL", 40)
+    starts = set(search.prioritised(visited, 100)[:, 0])
     there = np.array([wrong])
     assert starts == {visited.obs(there).item(), visited.obs(visited.before(there)).item()}
 

@@ -2,11 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
 
-from losse.dyna.training import Training, environments, train
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from losse.dyna import DynaOptions
+from losse.dyna.evaluation import EVALUATION_SEED, mean_return
+from losse.dyna.options import Training
+from losse.dyna.training import environments, train
+from tests.dyna.agents import Line, small
 
 SMALL = {"policy_kwargs": {"net_arch": [8, 8]}, "batch_size": 8}
 
@@ -22,7 +29,8 @@ def training(**options):
         "eval_episodes": 2,
         "agent_options": SMALL,
     }
-    return Training(**defaults | options)
+    dyna, others = DynaOptions.taken_from(defaults | options)
+    return Training(dyna=dyna, **others)
 
 
 def test_a_training_returns_its_curve():
@@ -37,6 +45,15 @@ def test_a_training_returns_its_curve():
     assert result.gradient_steps == 50
 
 
+@pytest.mark.parametrize(
+    ("steps", "every", "evaluated"),
+    [(60, 100, [60]), (120, 100, [100, 120]), (98, 98, [98])],  # the last collects 100 steps
+)
+def test_there_is_an_evaluation_at_the_end_in_any_case(steps, every, evaluated):
+    result = train(training(steps=steps, eval_every=every))
+    assert [step for step, _ in result.curve] == evaluated
+
+
 def test_with_a_model_there_are_errors_and_times():
     result = train(training(model="losse"))
     assert [step for step, _ in result.errors] == [100, 150, 200]  # before: nothing learned
@@ -48,6 +65,23 @@ def test_with_a_model_there_are_errors_and_times():
 def test_the_same_seed_gives_the_same_curve():
     assert train(training()).curve == train(training()).curve
     assert train(training(seed=1)).curve != train(training()).curve
+
+
+def test_evaluations_normalise_observations_as_training_does_but_not_rewards():
+    env = VecNormalize(DummyVecEnv([Line]))
+    agent = small(env=env, world_model="model-free").learn(60)
+    held_out = DummyVecEnv([Line] * 4)
+    value = mean_return(agent, held_out, seed=0)
+    held_out.seed(EVALUATION_SEED)
+    obs, going, returns = held_out.reset(), np.ones(4, dtype=bool), np.zeros(4)
+    while going.any():
+        actions, _ = agent.predict(env.normalize_obs(obs), deterministic=True)
+        obs, rewards, dones, _ = held_out.step(actions)
+        returns += rewards * going
+        going &= ~dones
+    assert value == pytest.approx(returns.mean(), rel=1e-6)
+    assert env.training
+    assert env.norm_reward
 
 
 def test_a_stopped_training_goes_on(tmp_path):
@@ -67,6 +101,14 @@ def test_a_stopped_training_goes_on(tmp_path):
     assert train(training(), folder=tmp_path, resume=True) == result
     longer = train(training(steps=250), folder=tmp_path, resume=True)
     assert [step for step, _ in longer.curve] == [50, 100, 150, 200, 250]
+
+
+def test_a_saved_run_is_not_the_result_of_a_shorter_one(tmp_path):
+    train(training(steps=98), folder=tmp_path)
+    done = train(training(steps=98), folder=tmp_path, resume=True)
+    assert done.steps == 100
+    with pytest.raises(ValueError, match="steps=60 are fewer than the 100"):
+        train(training(steps=60), folder=tmp_path, resume=True)
 
 
 def test_other_options_are_not_mixed_with_a_saved_run(tmp_path):
@@ -136,7 +178,7 @@ def test_options_are_plain():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="no model 'magic'"):
+    with pytest.raises(ValueError, match="model='magic' is not known"):
         training(model="magic")
     with pytest.raises(ValueError, match="steps"):
         training(steps=0)

@@ -1,6 +1,5 @@
 """The Gridworld: its dynamics, its rewards, its pictures, and what Gymnasium expects of it."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -13,8 +12,8 @@ from gymnasium.utils.env_checker import check_env
 
 import losse.envs
 from losse.envs import Gridworld
+from losse.envs.gridworld import AGENT, WALL
 from losse.envs.gridworld_dynamics import Layout, at_goal, in_barrier, move
-from losse.envs.gridworld_picture import AGENT, WALL
 
 UP, RIGHT, DOWN, LEFT = range(4)
 
@@ -201,25 +200,13 @@ def test_the_picture_shows_the_agent_and_the_barrier():
     assert not (no_barrier.render() == WALL).all(axis=-1).any()
 
 
-def test_a_window_opens_with_the_episode_and_closes(monkeypatch):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("Agg")
-    env = Gridworld("human")
-    before = plt.get_fignums()
-    with pytest.warns(UserWarning, match="finds no display"):
-        env.reset(seed=0)
-    env.step(UP)
-    assert len(plt.get_fignums()) == len(before) + 1
-    env.close()
-    env.close()
-    assert plt.get_fignums() == before
-
-
-def test_without_matplotlib_a_window_names_the_remedy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    env = Gridworld("human")
-    with pytest.raises(gymnasium.error.DependencyNotInstalled, match="losse\\[cli\\]"):
-        env.reset()
+def test_gymnasium_adds_the_window():
+    with pytest.warns(UserWarning, match="HumanRendering"):
+        env = gymnasium.make("losse/Gridworld-v0", render_mode="human")
+    assert isinstance(env, gymnasium.wrappers.HumanRendering)
+    assert env.unwrapped.render_mode == "rgb_array"
+    with pytest.raises(ValueError, match=r"'human' is for gymnasium\.make"):
+        Gridworld("human")
 
 
 def test_rendering_without_a_mode_warns():

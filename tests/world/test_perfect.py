@@ -6,7 +6,7 @@ import pytest
 from gymnasium.wrappers import RescaleObservation, TransformObservation, TransformReward
 
 from losse.envs import ExploringStarts
-from losse.envs.known import KNOWN
+from losse.envs.true_dynamics import KNOWN
 from losse.world import PerfectModel
 
 ONE = np.float32(1)

@@ -9,6 +9,9 @@ from typing import NamedTuple, NoReturn
 
 from losse.extras import missing
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended."""
+
 
 class Command(NamedTuple):
     """One command: the module `losse.cli.<name>` with a function `main(arguments)`."""

@@ -7,20 +7,29 @@ from losse.extras import import_on_use
 if TYPE_CHECKING:
     from losse.dyna.buffer import DynaReplayBuffer
     from losse.dyna.callback import DynaCallback
+    from losse.dyna.checkpoint import load_run, save_run
     from losse.dyna.make import make_dyna
-    from losse.dyna.run import load_run, save_run
+    from losse.dyna.options import DynaOptions
 
-__all__ = ["DynaCallback", "DynaReplayBuffer", "load_run", "make_dyna", "save_run"]
+__all__ = [
+    "DynaCallback",
+    "DynaOptions",
+    "DynaReplayBuffer",
+    "load_run",
+    "make_dyna",
+    "save_run",
+]
 
 # Importing Stable-Baselines3 takes seconds.
 __getattr__ = import_on_use(
     __name__,
     {
         "DynaCallback": "callback",
+        "DynaOptions": "options",
         "DynaReplayBuffer": "buffer",
-        "load_run": "run",
+        "load_run": "checkpoint",
         "make_dyna": "make",
-        "save_run": "run",
+        "save_run": "checkpoint",
     },
     extra="rl",
 )

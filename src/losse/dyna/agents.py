@@ -1,4 +1,4 @@
-"""What Dyna asks of an agent: actions and values of many observations, and whether it is healthy.
+"""Agents by name, and what Dyna asks of an agent: actions and values of many observations.
 
 Observations are as the agent sees them (normalised, if it normalises), actions of `action_values`
 as its replay buffer keeps them.
@@ -6,25 +6,84 @@ as its replay buffer keeps them.
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 Rows = npt.NDArray[Any]
 
-LARGEST_PARAMETER = 1e8
-"""A network with larger weights has diverged, whether or not its numbers are finite still."""
+
+class AgentEntry(NamedTuple):
+    """An agent's classes, by library, and whether its actions are discrete."""
+
+    classes: dict[str, str]
+    discrete: bool = False
+
+
+AGENTS = {
+    "dqn": AgentEntry({"sbx": "sbx.DQN", "sb3": "stable_baselines3.DQN"}, discrete=True),
+    "qrdqn": AgentEntry({"sb3": "sb3_contrib.QRDQN"}, discrete=True),
+    "sac": AgentEntry({"sbx": "sbx.SAC", "sb3": "stable_baselines3.SAC"}),
+    "td3": AgentEntry({"sbx": "sbx.TD3", "sb3": "stable_baselines3.TD3"}),
+    "ddpg": AgentEntry({"sbx": "sbx.DDPG", "sb3": "stable_baselines3.DDPG"}),
+    "tqc": AgentEntry({"sbx": "sbx.TQC", "sb3": "sb3_contrib.TQC"}),
+    "crossq": AgentEntry({"sbx": "sbx.CrossQ", "sb3": "sb3_contrib.CrossQ"}),
+}
+BACKENDS = ("auto", "sbx", "sb3")
+"""Libraries of agents; "auto" is SBX (JAX), which is faster, where it has the agent."""
+
+
+def agent_class(name: str, backend: str = "auto") -> Any:
+    """Class of an agent in one of the `BACKENDS`.
+
+    >>> agent_class("td3", "sb3").__name__
+    'TD3'
+    >>> agent_class("qrdqn", "sbx")
+    Traceback (most recent call last):
+    ...
+    ValueError: agent 'qrdqn' is not in backend 'sbx'; choose from: sb3
+    """
+    if name not in AGENTS:
+        raise ValueError(f"agent {name!r} is not known; choose from: {', '.join(AGENTS)}")
+    homes = AGENTS[name].classes
+    if backend == "auto":
+        backend = next(iter(homes))
+    if backend not in homes:
+        raise ValueError(
+            f"agent {name!r} is not in backend {backend!r}; choose from: {', '.join(homes)}"
+        )
+    module, _, attribute = homes[backend].rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
+def require_suitable_agent(name: str, action_space: spaces.Space[Any]) -> None:
+    """Raise `ValueError` if an agent cannot take such actions.
+
+    >>> require_suitable_agent("dqn", spaces.Box(-1, 1, (2,)))
+    Traceback (most recent call last):
+    ...
+    ValueError: agent 'dqn' does not suit the actions Box(-1.0, 1.0, (2,), float32); choose from: \
+sac, td3, ddpg, tqc, crossq
+    """
+    discrete = isinstance(action_space, spaces.Discrete)
+    suitable = [agent for agent, entry in AGENTS.items() if entry.discrete == discrete]
+    if name not in suitable:
+        raise ValueError(
+            f"agent {name!r} does not suit the actions {action_space}; choose from: "
+            f"{', '.join(suitable)}"
+        )
 
 
 def is_stochastic(agent: Any) -> bool:
-    """Whether its policy draws actions by itself, as SAC's family does."""
+    """Whether the agent's policy draws actions by itself, as SAC's family does."""
     return hasattr(agent, "ent_coef")
 
 
 def is_valued(agent: Any) -> bool:
-    """Whether it has a value for each discrete action, as DQN's family does."""
+    """Whether the agent has a value for each discrete action, as DQN's family does."""
     return hasattr(agent, "exploration_rate")
 
 
@@ -68,21 +127,13 @@ def state_values(agent: Any, obs: Rows) -> npt.NDArray[np.float64]:
     return action_values(agent, obs, scaled.astype(np.float32))
 
 
-def require_healthy(agent: Any) -> None:
-    """Raise `FloatingPointError` if the agent's weights are not finite, or far too large."""
+def largest_weight(agent: Any) -> float:
+    """Largest absolute weight of the agent's networks, NaN if one of them is."""
     if _is_jax(agent):
         from losse.dyna.agents_jax import largest_parameter
 
-        largest = largest_parameter(agent.policy)
-    else:
-        largest = max(float(p.detach().abs().max()) for p in agent.policy.parameters())
-    if not largest <= LARGEST_PARAMETER:
-        what = "is not finite" if not math.isfinite(largest) else f"has grown to {largest:.1e}"
-        raise FloatingPointError(
-            f"the agent has diverged: a weight of {type(agent).__name__} {what} after "
-            f"{agent.num_timesteps} steps. Its world model is not at fault. Lower learning_rate, "
-            "or go on from the last checkpoint."
-        )
+        return largest_parameter(agent.policy)
+    return max(float(weights.detach().abs().max()) for weights in agent.policy.parameters())
 
 
 def _all_values(agent: Any, obs: Rows) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The same for agents of SBX, compiled: their networks are functions of a training state."""
+"""Actions and values of SBX agents, compiled: networks are functions of a training state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def all_values(policy: Any, obs: Any) -> Any:
 
 
 def best_actions(policy: Any, obs: Any) -> Any:
-    """Of all discrete actions those with the largest Q(s, a)."""
+    """Discrete actions with the largest Q(s, a)."""
     state = policy.qf_state
     return _best_actions(state.apply_fn, state.params, policy.prepare_obs(obs)[0])
 
@@ -29,7 +29,7 @@ def critic_values(policy: Any, obs: Any, actions: Any) -> Any:
 
 
 def largest_parameter(policy: Any) -> float:
-    """The largest absolute weight of all networks, NaN if one is."""
+    """Largest absolute weight of all networks, NaN if one is."""
     states = [state.params for state in vars(policy).values() if hasattr(state, "params")]
     return float(_largest(states))
 

@@ -1,9 +1,11 @@
-"""`DynaReplayBuffer`: a replay buffer that also hands out what a world model imagines."""
+"""Replay buffer that also hands out what a world model imagines."""
 
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+import warnings
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,35 +13,37 @@ from gymnasium import spaces
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 
-from losse.dyna import storage
-from losse.dyna.agents import require_healthy
-from losse.dyna.imagination import Sanity, imagine
+from losse.dyna.agents import Rows
+from losse.dyna.conversion import Conversion
+from losse.dyna.divergence import DivergenceGuard, require_healthy
+from losse.dyna.imagination import imagine
 from losse.dyna.meter import Meter, one_step_errors
-from losse.dyna.planning import Planning, resolved_share
-from losse.dyna.search import require_suitable
-from losse.dyna.units import Rows, Transitions, Units
-from losse.dyna.visited import Visited
+from losse.dyna.options import DynaOptions
+from losse.dyna.search import Visited, require_suitable
 from losse.world import WorldModel
 from losse.world.spaces import flat
+from losse.world.transitions import Transitions
 
-
-class Bond(NamedTuple):
-    """Whom a buffer works for. It is not saved with the buffer."""
-
-    agent: Any
-    model: WorldModel | None
+_COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
 class DynaReplayBuffer(ReplayBuffer):
-    """The replay buffer of an agent that learns from real and imagined transitions.
+    """Replay buffer of an agent that learns from real and imagined transitions.
 
     Real transitions go in as usual. Every ``update_every`` of them are learned by the world model.
     What comes out is laid out minibatch by minibatch, whether the agent draws all minibatches of a
     training call at once, as SBX does, or one by one. All imagined transitions of a training call
     are computed together when the first is asked for.
 
-    A buffer must be bound to its agent and a world model before it is used: `make_dyna` does this,
-    and so does a `DynaCallback` when training starts. It is saved without them.
+    A training call begins with the first minibatch after a real step. The buffer must find that out
+    by itself: agents tell their callbacks, but not their buffers, and an agent of `make_dyna`
+    works without any callback. They always collect at least one step between two training calls,
+    so `add` says when one is over.
+
+    A buffer is bound to its agent and a world model by `make_dyna`, by a `DynaCallback` when
+    training starts, or by `load_run`. It is saved without them. Until it is bound it is an ordinary
+    replay buffer, and warns that nothing is imagined: so is that of an agent which was read with
+    `load`. A model that is bound later learns all that the buffer has collected meanwhile.
 
     Parameters
     ----------
@@ -47,10 +51,10 @@ class DynaReplayBuffer(ReplayBuffer):
 handle_timeout_termination
         As in Stable-Baselines3. ``optimize_memory_usage`` is refused: it loses the true next
         observation at the end of an episode.
-    planning_steps, update_every, real_share, search_control, horizon, greedy_share
-        As in `make_dyna`.
+    options
+        `DynaOptions`; its fields can also be given one by one, as ``planning_steps=4``.
     seed
-        Of the choices in imagination; by default the agent's.
+        Seed of the choices in imagination; by default the agent's.
 
     Attributes
     ----------
@@ -80,21 +84,19 @@ handle_timeout_termination
         optimize_memory_usage: bool = False,
         handle_timeout_termination: bool = True,
         *,
-        planning_steps: int = 16,
-        update_every: int = 25,
-        real_share: float | str = "auto",
-        search_control: str = "uniform",
-        horizon: int = 1,
-        greedy_share: float = 0.5,
+        options: DynaOptions | None = None,
         seed: int | None = None,
+        **fields: Any,
     ) -> None:
-        discrete = flat("action_space", action_space).discrete
+        options, unknown = DynaOptions.taken_from(fields, options)
+        if unknown:
+            raise TypeError(
+                f"{next(iter(unknown))}={next(iter(unknown.values()))!r} is not an option of "
+                f"DynaReplayBuffer: use {', '.join(asdict(options))}."
+            )
         flat("observation_space", observation_space)
-        share = resolved_share(real_share, discrete)
-        planning = Planning(
-            planning_steps, update_every, share, search_control, horizon, greedy_share
-        )
-        require_suitable(search_control, observation_space)
+        discrete = flat("action_space", action_space).discrete
+        require_suitable(options.search_control, observation_space)
         if optimize_memory_usage:
             raise ValueError(
                 "optimize_memory_usage=True loses the last observation of each episode, which a "
@@ -108,21 +110,22 @@ handle_timeout_termination
             n_envs,
             handle_timeout_termination=handle_timeout_termination,
         )
-        if self.buffer_size * n_envs < update_every:
+        if self.capacity < options.update_every:
             raise ValueError(
-                f"update_every={update_every} is more than the {self.buffer_size * n_envs} "
+                f"update_every={options.update_every} is more than the {self.capacity} "
                 "transitions that the buffer holds: choose a larger buffer_size."
             )
-        self.planning = planning
-        self.units = Units(observation_space, action_space)
+        self.options = options.resolved(discrete=discrete)
+        self.conversion = Conversion(observation_space, action_space)
         self.meter = Meter()
+        self._agent: Any = None
+        self._model: WorldModel | None = None
         self._seed = seed
         self._rng = np.random.default_rng(seed)
-        self._sanity = Sanity()
+        self._guard = DivergenceGuard()
         self._unlearned = 0
-        self._bond: Bond | None = None
-        self._plans: list[Rows] = []
-        self._drawn = 0
+        self._warned = False
+        self.end_training_call()
 
     def bind(self, agent: Any, world_model: WorldModel | None) -> None:
         """Say whose buffer this is, and which world model learns and imagines.
@@ -134,9 +137,9 @@ handle_timeout_termination
                 f"n_steps={agent.n_steps} is not possible with Dyna: imagined transitions are "
                 "single steps, and so must be the real ones beside them. Use n_steps=1."
             )
-        if world_model is None and self.planning.planning_steps > 0:
+        if world_model is None and self.options.planning_steps > 0:
             raise ValueError(
-                f"planning_steps={self.planning.planning_steps} needs a world model: give one, or "
+                f"planning_steps={self.options.planning_steps} needs a world model: give one, or "
                 "choose planning_steps=0."
             )
         for name in ("observation_space", "action_space"):
@@ -148,35 +151,47 @@ handle_timeout_termination
                 )
         if self._seed is None and self.size() == 0:
             self._rng = np.random.default_rng(agent.seed)
-        self._bond = Bond(agent, world_model)
+        self._agent, self._model = agent, world_model
 
     @property
     def bound(self) -> bool:
         """Whether there are an agent and, if it plans, a world model."""
-        return self._bond is not None
+        return self._agent is not None
+
+    @property
+    def capacity(self) -> int:
+        """Largest number of transitions in the buffer."""
+        return self.buffer_size * self.n_envs
 
     @property
     def world_model(self) -> WorldModel | None:
         """The model that learns from this buffer, None without one."""
-        return self._bond.model if self._bond else None
+        return self._model
 
     def add(
         self, obs: Rows, next_obs: Rows, action: Rows, reward: Rows, done: Rows, infos: Any
     ) -> None:
         """Store one step of all environments; let the world model learn when it is time."""
-        self._require_bond()
+        self._warn_if_alone()
         super().add(obs, next_obs, action, reward, done, infos)
-        self._forget_plans()
-        self._unlearned += self.n_envs
-        if self._unlearned >= self.planning.update_every:
+        self.end_training_call()
+        self._unlearned = min(self._unlearned + self.n_envs, self.capacity)
+        if self.bound and self._unlearned >= self.options.update_every:
             self.flush()
+
+    def end_training_call(self) -> None:
+        """Drop what was imagined: the next minibatch is the first of a new training call."""
+        self._plans: list[Rows] = []
+        self._drawn = 0
 
     def flush(self) -> None:
         """Let the world model learn all transitions that it has not learned yet."""
-        agent, model = self._require_bond()
-        require_healthy(agent)
+        if not self.bound:
+            return
+        require_healthy(self._agent)
         last = self.pos * self.n_envs
-        rows = np.arange(last - self._unlearned, last) % (self.buffer_size * self.n_envs)
+        rows = np.arange(last - self._unlearned, last) % self.capacity
+        model = self._model
         if model is not None and len(rows):
             happened = self.transitions(rows)
             began = time.perf_counter()
@@ -184,17 +199,19 @@ handle_timeout_termination
                 self.meter.errors = one_step_errors(model, happened)
             model.update(*happened)
             self.meter.update_seconds += time.perf_counter() - began
-            self._sanity.see(happened)
+            self._guard.see(happened)
         self._unlearned = 0
-        if getattr(agent, "_logger", None) is not None:
-            self.meter.log(agent.logger)
+        logger = getattr(self._agent, "logger", None)  # there is none before training
+        if logger is not None:
+            self.meter.log(logger)
 
     def sample(self, batch_size: int, env: Any = None) -> ReplayBufferSamples:
         """One minibatch, or several of the agent's size behind each other, real and imagined."""
-        agent, model = self._require_bond()
-        size = agent.batch_size if batch_size % agent.batch_size == 0 else batch_size
+        agent, model = self._agent, self._model
+        whole = agent is not None and batch_size % agent.batch_size == 0
+        size = agent.batch_size if whole else batch_size
         count = batch_size // size
-        imagined = self.planning.imagined(self._drawn, count, size)
+        imagined = self.options.imagined(self._drawn, count, size)
         if model is None or model.n_transitions == 0:
             imagined[:] = False
         n_imagined = int(imagined.sum())
@@ -214,17 +231,17 @@ handle_timeout_termination
         """Stored transitions in the environment's units; row = step * n_envs + environment."""
         step, env = np.divmod(rows, self.n_envs)
         return Transitions(
-            self.units.model_obs(self.observations[step, env]),
-            self.units.model_actions(self.actions[step, env]),
+            self.conversion.model_obs(self.observations[step, env]),
+            self.conversion.model_actions(self.actions[step, env]),
             self.rewards[step, env],
-            self.units.model_obs(self.next_observations[step, env]),
+            self.conversion.model_obs(self.next_observations[step, env]),
             self.dones[step, env] * (1 - self.timeouts[step, env]) > 0,
         )
 
     def obs(self, rows: npt.NDArray[np.int64]) -> Rows:
         """Stored observations in the environment's units."""
         step, env = np.divmod(rows, self.n_envs)
-        return self.units.model_obs(self.observations[step, env])
+        return self.conversion.model_obs(self.observations[step, env])
 
     def ended(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Whether an episode ended with these rows, for whatever reason."""
@@ -233,16 +250,15 @@ handle_timeout_termination
 
     def _planned(self, n: int, env: Any) -> list[Rows]:
         """The next imagined rows; when there are none left, those of a whole training call."""
-        agent, model = self._require_bond()
+        agent, model = self._agent, self._model
         assert model is not None
         if not self._plans or len(self._plans[0]) < n:
             began = time.perf_counter()
             call = agent.gradient_steps if agent.gradient_steps > 0 else 1
-            rest = self.planning.imagined(self._drawn, max(0, call - self._drawn), agent.batch_size)
+            rest = self.options.imagined(self._drawn, max(0, call - self._drawn), agent.batch_size)
             visited = Visited(self, agent, env, self._rng)
-            rows = max(n, int(rest.sum()))
-            made = imagine(agent, model, self.planning, self.units, visited, rows)
-            self._sanity.require(made, model)
+            made = imagine(agent, model, self.options, visited, max(n, int(rest.sum())))
+            self._guard.require(made, model)
             self._plans = self._columns(made, env)
             self.meter.imagination_seconds += time.perf_counter() - began
         taken = [column[:n] for column in self._plans]
@@ -253,37 +269,53 @@ handle_timeout_termination
         """Transitions as agents take them: normalised by ``env``, never cut off by a time limit."""
         return [
             self._seen(made.obs, env),
-            self.units.buffer_actions(made.actions),
+            self.conversion.buffer_actions(made.actions),
             self._seen(made.next_obs, env),
             made.terminated.astype(np.float32)[:, None],
             self._normalize_reward(made.rewards.astype(np.float32)[:, None], env),
         ]
 
     def _seen(self, obs: Rows, env: Any) -> Rows:
-        return np.asarray(self._normalize_obs(self.units.buffer_obs(obs), env))
+        return np.asarray(self._normalize_obs(self.conversion.buffer_obs(obs), env))
 
     def _any(self, n: int) -> npt.NDArray[np.int64]:
         return self._rng.integers(self.size() * self.n_envs, size=n)
 
-    def _forget_plans(self) -> None:
-        """A new training call begins."""
-        self._plans = []
-        self._drawn = 0
-
-    def _require_bond(self) -> Bond:
-        if self._bond is None:
-            raise RuntimeError(
-                "this DynaReplayBuffer has no agent and no world model yet: make the agent with "
-                "make_dyna, pass a DynaCallback to learn, or read a saved run with load_run."
-            )
-        return self._bond
+    def _warn_if_alone(self) -> None:
+        if self.bound or self.options.planning_steps == 0 or self._warned:
+            return
+        self._warned = True
+        warnings.warn(
+            "this agent has no world model, so it learns from real transitions alone. load_run "
+            "reads an agent with its model and replay buffer; learn(..., callback="
+            'DynaCallback("losse")) gives it a new model.',
+            stacklevel=2,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the agent and the world model, and without places that are empty still."""
-        return storage.packed(vars(self) | {"_bond": None, "_plans": [], "_drawn": 0})
+        """Plain values, without agent and model, and without rows that are empty still."""
+        state = vars(self) | {"options": asdict(self.options), "meter": asdict(self.meter)}
+        state["guard"] = self._guard.largest
+        for name in ("conversion", "_agent", "_model", "_guard", "_plans", "_drawn"):
+            del state[name]
+        if not self.full:
+            state |= {name: state[name][: self.pos].copy() for name in _COLUMNS}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(storage.unpacked(state))
+        state = dict(state)
+        self.options = DynaOptions(**state.pop("options"))
+        self.meter = Meter(**state.pop("meter"))
+        self._guard = DivergenceGuard(state.pop("guard"))
+        self.__dict__.update(state)
+        self.conversion = Conversion(self.observation_space, self.action_space)
+        self._agent = self._model = None
+        self.end_training_call()
+        for name in () if self.full else _COLUMNS:
+            filled = state[name]
+            whole = np.zeros((self.buffer_size, *filled.shape[1:]), dtype=filled.dtype)
+            whole[: len(filled)] = filled
+            setattr(self, name, whole)
 
 
 def _laid_out(imagined: npt.NDArray[np.bool_], made: Rows, real: Rows) -> Rows:

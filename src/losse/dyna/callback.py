@@ -1,4 +1,4 @@
-"""`DynaCallback`: binds a replay buffer to its agent, and keeps a checkpoint of the run."""
+"""Callback that binds a replay buffer to its agent and keeps a checkpoint of the run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from losse.checks import check_count
 from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.checkpoint import save_run
 from losse.dyna.models import check_model, model_for
-from losse.dyna.run import save_run
 from losse.world import WorldModel
 
 
 class DynaCallback(BaseCallback):
-    """For agents that were built with a `DynaReplayBuffer`, and for runs that must survive.
+    """Callback for agents that were built with a `DynaReplayBuffer`, and for checkpoints.
 
     Parameters
     ----------

@@ -1,43 +1,63 @@
-"""`make_dyna`: an agent of Stable-Baselines3 or SBX with a world model, in one call."""
+"""An agent of Stable-Baselines3 or SBX with a world model, in one call."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from dataclasses import asdict, replace
+from typing import Any, TypeVar, overload
 
 from gymnasium import spaces
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import TrainFrequencyUnit
 
-from losse.checks import check_count
 from losse.dyna.buffer import DynaReplayBuffer
 from losse.dyna.models import MODEL_FREE, check_model, model_for
+from losse.dyna.options import DynaOptions
 from losse.world import WorldModel
 
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)
 
 
+@overload
 def make_dyna(
     agent_class: type[Agent],
     env: Any,
     world_model: WorldModel | str = "losse",
-    planning_steps: int = 16,
-    update_every: int = 25,
-    search_control: str = "uniform",
-    horizon: int = 1,
     *,
-    real_share: float | str = "auto",
-    greedy_share: float = 0.5,
-    target_update_gradient_steps: int = 100,
     model_options: Mapping[str, Any] | None = None,
     policy: Any = "MlpPolicy",
-    **agent_kwargs: Any,
+    options: DynaOptions | None = None,
+    **arguments: Any,
+) -> Agent: ...
+@overload
+def make_dyna(
+    agent_class: type[Agent],
+    policy: Any,
+    env: Any,
+    world_model: WorldModel | str = "losse",
+    *,
+    model_options: Mapping[str, Any] | None = None,
+    options: DynaOptions | None = None,
+    **arguments: Any,
+) -> Agent: ...
+
+
+def make_dyna(
+    agent_class: type[Agent],
+    *positional: Any,
+    model_options: Mapping[str, Any] | None = None,
+    options: DynaOptions | None = None,
+    **arguments: Any,
 ) -> Agent:
     """Make an ordinary off-policy agent that also learns from an imagined world (Algorithm 3).
 
     Every training call takes ``1 + planning_steps`` gradient steps, with real and imagined
     transitions; meanwhile the world model learns from the real ones.
+
+    ``make_dyna(agent_class, env, world_model)`` is the usual form. A policy may stand before the
+    environment, as in ``agent_class(policy, env)``.
 
     Parameters
     ----------
@@ -52,32 +72,19 @@ def make_dyna(
         ``"coreset"``, or a `WorldModel`. ``"model-free"`` is the agent alone, with one gradient
         step per training call. ``"model-free-matched"`` takes as many as with planning, all on
         real transitions: what a model has to beat. ``"oracle"`` is the truth about ``env``
-        instead of a model, for those in `losse.envs.known.KNOWN`.
-    planning_steps
-        Gradient steps per training call beyond the first.
-    update_every
-        Environment steps between two updates of the world model.
-    search_control
-        Where imagination starts: ``"uniform"`` over all visited states (the paper's),
-        ``"on-policy"``, ``"prioritised"`` or ``"hill-climbing"``.
-    horizon
-        Imagined steps from each start.
-    real_share
-        ``"alternate"``: the first minibatch of each training call is real, and ``planning_steps``
-        imagined ones follow. A number from 0 to 1: that share of each minibatch is real.
-        ``"auto"``: ``"alternate"`` for discrete actions, 0.05 for continuous ones, as the paper.
-    greedy_share
-        For agents with deterministic policies: the share of imagined actions that are the
-        agent's; others are drawn uniformly. Stochastic policies draw theirs by themselves.
-    target_update_gradient_steps
-        For DQN and its kind: gradient steps between updates of the target network. Their own
-        ``target_update_interval`` counts environment steps; it is used instead if it is given, or
-        if the agent trains after whole episodes.
+        instead of a model, for those in `losse.envs.true_dynamics.KNOWN`.
     model_options
         Further arguments of the model that ``world_model`` names, such as ``{"termination":
         "never"}``.
-    policy, agent_kwargs
-        Arguments of ``agent_class``. ``gradient_steps`` takes precedence over the number above.
+    policy
+        Policy of the agent, as its class takes it; by default ``"MlpPolicy"``.
+    options
+        `DynaOptions`, whole. Its fields can also be given one by one.
+    **arguments
+        Fields of `DynaOptions`: ``planning_steps`` (16), ``update_every`` (25), ``search_control``
+        (``"uniform"``), ``horizon`` (1), ``real_share`` (``"auto"``), ``greedy_share`` (0.5),
+        ``target_update_gradient_steps`` (100). All others go to ``agent_class``; its
+        ``gradient_steps`` takes precedence over the number above.
 
     Returns
     -------
@@ -94,36 +101,56 @@ def make_dyna(
     200
     """
     _require_off_policy(agent_class)
+    policy, env, world_model = _in_order(agent_class, positional, arguments)
     check_model(world_model, model_options)
-    check_count("planning_steps", planning_steps, at_least=0)
-    check_count("target_update_gradient_steps", target_update_gradient_steps)
-    _refuse(agent_kwargs)
-    free = isinstance(world_model, str) and world_model in MODEL_FREE
-    arguments = dict(agent_kwargs)
-    arguments.setdefault("gradient_steps", 1 if world_model == "model-free" else 1 + planning_steps)
+    options, agent_arguments = DynaOptions.taken_from(arguments, options)
+    _refuse(agent_arguments)
+    n_gradient_steps = 1 if world_model == "model-free" else 1 + options.planning_steps
+    agent_arguments.setdefault("gradient_steps", n_gradient_steps)
+    if world_model in MODEL_FREE:
+        options = replace(options, planning_steps=0)
     agent = agent_class(
         policy,
         env,
         replay_buffer_class=DynaReplayBuffer,
-        replay_buffer_kwargs={
-            "planning_steps": 0 if free else planning_steps,
-            "update_every": update_every,
-            "real_share": real_share,
-            "search_control": search_control,
-            "horizon": horizon,
-            "greedy_share": greedy_share,
-        },
-        **arguments,
+        replay_buffer_kwargs=asdict(options),  # plain values, which every version can read
+        **agent_arguments,
     )
-    if (
-        isinstance(agent.action_space, spaces.Discrete)
-        and "target_update_interval" not in arguments
-    ):
-        _pace_target(agent, target_update_gradient_steps)
+    discrete = isinstance(agent.action_space, spaces.Discrete)
+    if discrete and "target_update_interval" not in agent_arguments:
+        _pace_target(agent, options.target_update_gradient_steps)
     buffer = agent.replay_buffer
     assert isinstance(buffer, DynaReplayBuffer)
     buffer.bind(agent, model_for(agent, world_model, model_options))
     return agent
+
+
+def _in_order(
+    agent_class: Any, positional: tuple[Any, ...], arguments: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """Policy, environment and world model, given by name or by position; names are taken out."""
+    names = ["env", "world_model"]
+    if positional and _is_policy(agent_class, positional[0]):
+        names.insert(0, "policy")
+    if len(positional) > len(names):
+        raise TypeError(
+            f"{positional[len(names)]!r} is too many: after make_dyna({agent_class.__name__}, "
+            f"{', '.join(names)} all further arguments are named."
+        )
+    for name, value in zip(names, positional, strict=False):
+        if name in arguments:
+            raise TypeError(f"{name} was given twice: {value!r} and {arguments[name]!r}.")
+        arguments[name] = value
+    if "env" not in arguments:
+        raise TypeError("make_dyna needs env: an environment, its id or a VecEnv.")
+    policy = arguments.pop("policy", "MlpPolicy")
+    return policy, arguments.pop("env"), arguments.pop("world_model", "losse")
+
+
+def _is_policy(agent_class: Any, value: Any) -> bool:
+    if inspect.isclass(value):
+        return issubclass(value, BasePolicy)
+    return isinstance(value, str) and value in agent_class.policy_aliases
 
 
 def _require_off_policy(agent_class: Any) -> None:

@@ -1,4 +1,4 @@
-"""What Dyna tells the log: the model's error, the mix of data, and the time the model takes."""
+"""Meter of a run: the model's error, the mix of data, and the time that the model takes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from losse.dyna.units import Transitions
 from losse.world import WorldModel
+from losse.world.transitions import Transitions
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Meter:
     real_rows: int = 0
     imagined_rows: int = 0
     errors: dict[str, float] = field(default_factory=dict)
-    """Of the model, on the newest transitions before it learned them."""
+    """Errors of the model on the newest transitions, before it learned them."""
 
     @property
     def model_seconds(self) -> float:
@@ -39,7 +39,7 @@ class Meter:
 
 
 def one_step_errors(model: WorldModel, happened: Transitions) -> dict[str, float]:
-    """How wrong a model is about transitions that it has not learned yet.
+    """Errors of a model on transitions that it has not learned yet.
 
     ``state_error`` is the root mean square of the next observation's error, ``change_error`` the
     same in units of the change itself (1 for a model that predicts no change), ``reward_error`` the

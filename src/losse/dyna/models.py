@@ -1,4 +1,4 @@
-"""Which world model an agent gets: by the name of a method, or one that is there already."""
+"""World models of agents: by the name of a method, or one that is there already."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import gymnasium
 
 from losse.world import PerfectModel, WorldModel, make_world_model
+from losse.world.registry import METHODS as WORLD_MODELS
 
 MODEL_FREE = ("model-free", "model-free-matched")
 """No model; with as many gradient steps as without one usual, or as many as with planning."""
 ORACLE = "oracle"
 """The truth instead of a model."""
-METHODS = ("losse", "full-replay", "online", "si", "coreset", *MODEL_FREE, ORACLE)
+METHODS = (*WORLD_MODELS, *MODEL_FREE, ORACLE)
 
 
 def check_model(world_model: Any, options: Mapping[str, Any] | None) -> None:
@@ -26,15 +27,14 @@ def check_model(world_model: Any, options: Mapping[str, Any] | None) -> None:
             )
     elif not isinstance(world_model, WorldModel):
         raise TypeError(f"world_model={world_model!r} is neither a WorldModel nor a name.")
-    named = isinstance(world_model, str) and world_model not in (*MODEL_FREE, ORACLE)
-    if options and not named:
+    if options and world_model not in WORLD_MODELS:
         raise ValueError(f"model_options={dict(options)} have no use with {world_model!r}.")
 
 
 def model_for(
     agent: Any, world_model: WorldModel | str, options: Mapping[str, Any] | None = None
 ) -> WorldModel | None:
-    """A model for the spaces of an agent, with the agent's seed; None without one."""
+    """Model for the spaces of an agent, with the agent's seed; None without one."""
     check_model(world_model, options)
     if isinstance(world_model, WorldModel):
         return world_model

@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing("losse.envs", "gymnasium") from error
 
-from losse.envs.exploring import ExploringStarts
+from losse.envs.exploring_starts import ExploringStarts
 from losse.envs.gridworld import Gridworld
 
 __all__ = ["ExploringStarts", "Gridworld"]

@@ -10,10 +10,13 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from losse.envs.gridworld_dynamics import N_ACTIONS, START_SIZE, Layout, at_goal, in_barrier, move
-from losse.envs.gridworld_picture import paint
-from losse.envs.window import Window
 
 Observation = NDArray[np.float32]
+
+PIXELS = 400
+RADIUS = 0.015
+FLOOR, WALL = (255, 255, 255), (90, 90, 90)
+START, GOAL, AGENT = (240, 228, 66), (0, 158, 115), (0, 114, 178)
 
 
 class Gridworld(gymnasium.Env[Observation, np.int64]):
@@ -69,7 +72,8 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
 
     ## Arguments
 
-    * `render_mode`: `"rgb_array"` needs NumPy only, `"human"` opens a window of Matplotlib.
+    * `render_mode`: `"rgb_array"`. With `"human"`, `gymnasium.make` puts Gymnasium's
+      `HumanRendering` around it, which opens a window (it needs pygame).
     * `reward`: `"step"` or `"sparse"`.
     * `barrier`: whether there is one.
     * `gap`: where it is open, *(low, high)* in y.
@@ -104,13 +108,13 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium declares it so
-        "render_modes": ["human", "rgb_array"],
+        "render_modes": ["rgb_array"],
         "render_fps": 30,
     }
 
     def __init__(
         self,
-        render_mode: Literal["human", "rgb_array"] | None = None,
+        render_mode: Literal["rgb_array"] | None = None,
         *,
         reward: Literal["step", "sparse"] = "step",
         barrier: bool = True,
@@ -118,9 +122,11 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
         noise: float = 0.01,
         step_size: float = 0.05,
     ) -> None:
-        modes = (None, *self.metadata["render_modes"])
-        if render_mode not in modes:
-            raise ValueError(f"render_mode must be one of {modes}, got {render_mode!r}")
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(
+                f"render_mode must be 'rgb_array' or None, got {render_mode!r}; 'human' is for "
+                "gymnasium.make, which adds a window"
+            )
         if reward not in ("step", "sparse"):
             raise ValueError(f"reward must be 'step' or 'sparse', got {reward!r}")
         low, high = gap
@@ -137,7 +143,6 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
         self.observation_space = spaces.Box(0.0, 1.0, shape=(2,), dtype=np.float32)
         self.action_space = spaces.Discrete(N_ACTIONS)
         self._position: NDArray[np.float64] | None = None
-        self._window: Window | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -148,7 +153,6 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
         if options and "start" in options:
             position = _start(options["start"], self.layout)
         self._position = position
-        self._show()
         return self._observe(position), {}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -161,36 +165,22 @@ class Gridworld(gymnasium.Env[Observation, np.int64]):
         self._position = move(self._position, action, noise, self.layout)
         arrived = bool(at_goal(self._position))
         reward = float(arrived) if self.reward == "sparse" else float(arrived) - 1.0
-        self._show()
         return self._observe(self._position), reward, arrived, False, {}
 
     def render(self) -> NDArray[np.uint8] | None:
-        """The picture in the mode `rgb_array`; the mode `human` shows every step by itself."""
+        """The picture of the present state, of shape (PIXELS, PIXELS, 3)."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "render() shows nothing without a render_mode; "
                 "give one when the environment is made, such as render_mode='rgb_array'"
             )
-        if self.render_mode != "rgb_array":
             return None
         if self._position is None:
             raise gymnasium.error.ResetNeeded("call reset before render")
         return paint(self._position, self.layout)
 
-    def close(self) -> None:
-        """Close the window of the mode `human`."""
-        if self._window is not None:
-            self._window.close()
-
     def _observe(self, position: NDArray[np.float64]) -> Observation:
         return position.astype(np.float32)
-
-    def _show(self) -> None:
-        if self.render_mode != "human" or self._position is None:
-            return
-        if self._window is None:
-            self._window = Window("Gridworld", self.metadata["render_fps"])
-        self._window.show(paint(self._position, self.layout))
 
 
 def _start(given: Any, layout: Layout) -> NDArray[np.float64]:
@@ -201,3 +191,20 @@ def _start(given: Any, layout: Layout) -> NDArray[np.float64]:
             f"start must be a point (x, y) of the unit square outside the barrier, got {given!r}"
         )
     return start
+
+
+def paint(position: NDArray[np.float64], layout: Layout) -> NDArray[np.uint8]:
+    """The square with the agent in it, of shape (PIXELS, PIXELS, 3); row 0 is the top.
+
+    >>> picture = paint(np.array([0.5, 0.45]), Layout())
+    >>> picture.shape, tuple(picture[0, -1].tolist()) == GOAL
+    ((400, 400, 3), True)
+    """
+    centres = (np.arange(PIXELS) + 0.5) / PIXELS
+    places = np.stack(np.meshgrid(centres, centres[::-1]), axis=-1)
+    picture = np.full((PIXELS, PIXELS, 3), FLOOR, dtype=np.uint8)
+    picture[(places < START_SIZE).all(axis=-1)] = START
+    picture[at_goal(places)] = GOAL
+    picture[in_barrier(places, layout)] = WALL
+    picture[((places - position) ** 2).sum(axis=-1) <= RADIUS**2] = AGENT
+    return picture

@@ -1,4 +1,4 @@
-"""How positions move in the Gridworld: pure functions of arrays, the truth that models learn.
+"""Dynamics of the Gridworld as pure functions of arrays: the truth that models learn.
 
 Positions are points (x, y) of the unit square, with y upwards. Everything works on many at once, so
 that a model's predictions can be compared with the truth at any number of places.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from losse.typing import Array
 
 N_ACTIONS = 4
 DIRECTIONS: Array = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]])
@@ -36,17 +36,24 @@ class Layout(NamedTuple):
 def move(
     positions: ArrayLike, actions: ArrayLike, noise: ArrayLike = 0.0, layout: Layout | None = None
 ) -> Array:
-    """Where each action leads from each position.
+    """Positions to which actions lead.
 
     A move goes `step_size + noise` in the direction of its action. One that would end inside the
     barrier ends where it began; one that would leave the square ends at its edge.
 
-    Args:
-        positions: Points, of shape (n, 2).
-        actions: Actions 0 to 3, of shape (n,) or one for all.
-        noise: What is added to the length of each move, of shape (n,) or one for all.
-        layout: The barrier and the step size; by default those of `Layout()`.
+    Parameters
+    ----------
+    positions
+        Points, of shape (n, 2).
+    actions
+        Actions 0 to 3, of shape (n,) or one for all.
+    noise
+        What is added to the length of each move, of shape (n,) or one for all.
+    layout
+        The barrier and the step size; by default those of `Layout()`.
 
+    Examples
+    --------
     >>> up, right = 0, 1
     >>> move([[0.2, 0.2], [0.2, 0.99], [0.48, 0.7], [0.48, 0.45]], [up, up, right, right])
     array([[0.2 , 0.25],

@@ -27,7 +27,7 @@ from losse.paper.experiment import Run
 from losse.records import Record
 
 if TYPE_CHECKING:
-    from losse.dyna.training import Training
+    from losse.dyna.options import Training
 
 RL = ("gymnasium", "stable_baselines3", "sbx")
 """Packages that every run needs."""
@@ -101,9 +101,9 @@ def options_of(
 
 def training_of(run: Run, env: str) -> Training:
     """What a run trains: a DQN of SBX with the run's options."""
-    from losse.dyna.training import Training
+    from losse.dyna.options import DynaOptions, Training
 
-    options = dict(run.options)
+    dyna, options = DynaOptions.taken_from(run.options)
     agent = options.pop("agent") | {"learning_rate": options.pop("learning_rate")}
     model = options.pop("model")
     return Training(
@@ -114,6 +114,7 @@ def training_of(run: Run, env: str) -> Training:
         seed=run.seed,
         eval_every=max(1, options["steps"] // EVALUATIONS),
         eval_limit=TASKS[env].eval_limit,
+        dyna=dyna,
         agent_options=agent,
         model_options=model,
         **options,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.wrappers import RescaleObservation
 
-from losse.envs.known import true_dynamics
+from losse.envs.true_dynamics import true_dynamics
 from losse.records import write_json
 from losse.typing import Array
 from losse.world.model import WorldModel
@@ -28,8 +28,8 @@ class PerfectModel(WorldModel):
     Parameters
     ----------
     env
-        One of those in `losse.envs.known.KNOWN`. Of the wrappers that change what is seen it may
-        have `gymnasium.wrappers.RescaleObservation`.
+        One of those in `losse.envs.true_dynamics.KNOWN`. Of the wrappers that change what is seen
+        it may have `gymnasium.wrappers.RescaleObservation`.
     seed
         Of the noise.
 

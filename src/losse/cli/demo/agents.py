@@ -1,4 +1,4 @@
-"""What the demo trains: a DQN with Losse and one without a model, in the Gridworld."""
+"""Agents of the demo: a DQN with Losse and one without a model, in the Gridworld."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
-from losse.cli.demo_view_agent import AgentView
+from losse.cli.demo.views import AgentView
 from losse.dyna.buffer import DynaReplayBuffer
-from losse.dyna.training import Training, train
-from losse.dyna.watch import Progress
+from losse.dyna.evaluation import TrainingProgress
+from losse.dyna.options import Training
+from losse.dyna.training import train
 from losse.envs import Gridworld
 from losse.paper import control
 from losse.paper.discrete_control import NAME, USUAL_RATE
@@ -34,7 +35,7 @@ class Trained(NamedTuple):
     """An agent's training, what came of it, and every step that it took."""
 
     training: Training
-    result: Progress
+    result: TrainingProgress
     stream: Transitions
 
 
@@ -66,7 +67,7 @@ def warm_up() -> None:
 
 
 class Memory(BaseCallback):
-    """Knows what the agent has done, when it has done it all."""
+    """Callback that keeps hold of the agent, for the transitions in its replay buffer."""
 
     def _on_step(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""How a training proceeds: a live line with the return and the model's error, or plain lines."""
+"""Display of a training: a live line with the return and the model's error, or plain lines."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from losse.dyna.training import Training
-    from losse.dyna.watch import Progress as Reached
+    from losse.dyna.evaluation import TrainingProgress
+    from losse.dyna.options import Training
 
 LINES = 10
-"""At most so many without a terminal."""
+"""Largest number of plain lines, where there is no terminal."""
 
 
 class TrainView:
@@ -47,7 +47,7 @@ class TrainView:
     ) -> None:
         self._progress.stop()
 
-    def show(self, progress: Reached) -> None:
+    def show(self, progress: TrainingProgress) -> None:
         """Tell how far the training is."""
         latest = f"return {progress.curve[-1][1]:.1f}"
         if progress.errors:

@@ -1,4 +1,4 @@
-"""`ExploringStarts`: is it exploration that fails? Start episodes anywhere, and see."""
+"""Wrapper that starts episodes anywhere, to tell lack of exploration from other failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 from gymnasium.core import ActType, ObsType
 
-from losse.envs.known import true_dynamics
+from losse.envs.true_dynamics import true_dynamics
 
 
 class ExploringStarts(gymnasium.Wrapper[ObsType, ActType, ObsType, ActType]):
@@ -19,7 +19,7 @@ class ExploringStarts(gymnasium.Wrapper[ObsType, ActType, ObsType, ActType]):
     Parameters
     ----------
     env
-        One of those in `losse.envs.known.KNOWN`. Its own random numbers decide, so that
+        One of those in `losse.envs.true_dynamics.KNOWN`. Its own random numbers decide, so that
         ``reset(seed=...)`` repeats them. Wrappers that change observations go around this one.
 
     Examples

@@ -1,4 +1,4 @@
-"""In which units does a replay buffer keep transitions, and in which a world model?
+"""Conversion of transitions between the units of a replay buffer and those of a world model.
 
 A buffer of Stable-Baselines3 holds observations without normalisation, continuous actions rescaled
 to [-1, 1] and everything discrete in a column of its own. World models see what the environment
@@ -8,43 +8,22 @@ used, saved and compared apart from the agent that it was learned with.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
-Rows = npt.NDArray[Any]
+from losse.dyna.agents import Rows
 
 
-class Transitions(NamedTuple):
-    """Transitions, one per row."""
+class Conversion:
+    """Conversion from a buffer's units to a model's, and back.
 
-    obs: Rows
-    actions: Rows
-    rewards: npt.NDArray[np.floating]
-    next_obs: Rows
-    terminated: npt.NDArray[np.bool_]
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Transitions:
-        """Some of the rows."""
-        return Transitions(
-            self.obs[rows],
-            self.actions[rows],
-            self.rewards[rows],
-            self.next_obs[rows],
-            self.terminated[rows],
-        )
-
-
-class Units:
-    """From a buffer's units to a model's, and back.
-
-    >>> units = Units(spaces.Box(0, 1, (2,)), spaces.Box(0, 10, (1,)))
-    >>> units.model_actions(np.array([[-1.0], [0.5]]))
+    >>> conversion = Conversion(spaces.Box(0, 1, (2,)), spaces.Box(0, 10, (1,)))
+    >>> conversion.model_actions(np.array([[-1.0], [0.5]]))
     array([[0. ],
            [7.5]])
-    >>> units.buffer_actions(np.array([[0.0], [7.5]]))
+    >>> conversion.buffer_actions(np.array([[0.0], [7.5]]))
     array([[-1. ],
            [ 0.5]], dtype=float32)
     """
@@ -57,7 +36,7 @@ class Units:
 
     @property
     def discrete(self) -> bool:
-        """Whether actions are."""
+        """Whether actions are discrete."""
         return isinstance(self._action_space, spaces.Discrete)
 
     def model_obs(self, obs: Rows) -> Rows:

@@ -1,4 +1,4 @@
-"""How a run is kept on disk: agent, replay buffer and world model in one folder, never half of it.
+"""Checkpoints of a run: agent, replay buffer and world model in one folder, never half of it.
 
 A checkpoint is a folder of its own, ``checkpoint-<steps>-<random>``. The file ``latest`` names the
 one that counts and is replaced when all of the new one is on the disk. Older ones are then removed.
@@ -20,12 +20,13 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
-from losse.dyna.agents import require_healthy
+from losse import world
 from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.divergence import require_healthy
 from losse.dyna.models import environment_of
 from losse.records import write_json
 from losse.storage.atomic import replacing
-from losse.world import LosseWorldModel, PerfectModel, WorldModel
+from losse.world import PerfectModel, WorldModel
 
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)
 
@@ -114,7 +115,13 @@ def load_run(
     """
     saved = latest_checkpoint(folder)
     agent = agent_class.load(saved / "agent.zip", env=_environment(env, saved))
-    agent.load_replay_buffer(saved / "replay_buffer.pkl")
+    try:
+        agent.load_replay_buffer(saved / "replay_buffer.pkl")
+    except (ModuleNotFoundError, AttributeError, KeyError) as error:
+        raise ValueError(
+            f"{saved} was written by losse 0.1.0 or by another version that keeps its replay "
+            f"buffer differently ({error}): read it with the version that wrote it."
+        ) from error
     buffer = agent.replay_buffer
     assert isinstance(buffer, DynaReplayBuffer)
     buffer.bind(agent, world_model or _load_model(agent, saved, functions))
@@ -160,16 +167,12 @@ def _save_model(model: Any, path: Path) -> None:
 
 
 def _load_model(agent: Any, saved: Path, functions: dict[str, Any]) -> WorldModel | None:
-    if (saved / _MODELS["LosseWorldModel"]).exists():
-        path = saved / _MODELS["LosseWorldModel"]
-        return LosseWorldModel.load(path, progress=False, **functions)
-    if (saved / _MODELS["NeuralWorldModel"]).exists():
-        from losse.world import NeuralWorldModel
-
-        path = saved / _MODELS["NeuralWorldModel"]
-        return NeuralWorldModel.load(path, progress=False, **functions)
-    if (saved / _MODELS["PerfectModel"]).exists():
-        return PerfectModel.load(saved / _MODELS["PerfectModel"], environment_of(agent))
+    for name, file in _MODELS.items():
+        path = saved / file
+        if path.exists() and name == PerfectModel.__name__:
+            return PerfectModel.load(path, environment_of(agent))
+        if path.exists():
+            return getattr(world, name).load(path, progress=False, **functions)
     return None
 
 

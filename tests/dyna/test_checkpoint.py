@@ -15,7 +15,7 @@ from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaCallback, DynaReplayBuffer, load_run, save_run
-from losse.dyna.run import latest_checkpoint
+from losse.dyna.checkpoint import latest_checkpoint
 from losse.world import LosseWorldModel
 from tests.dyna.agents import Line, small
 
@@ -84,6 +84,15 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
         load_run(DQN, tmp_path, Line())
     (tmp_path / "latest").write_text("elsewhere")
     with pytest.raises(ValueError, match="does not name"):
+        load_run(DQN, tmp_path, Line())
+
+
+def test_a_run_of_an_older_version_is_refused_in_words(tmp_path):
+    save_run(small().learn(20), tmp_path)
+    # A pickle that asks for a class of 0.1.0.
+    old = b"closse.dyna.planning\nPlanning\n."
+    (latest_checkpoint(tmp_path) / "replay_buffer.pkl").write_bytes(old)
+    with pytest.raises(ValueError, match=r"written by losse 0\.1\.0"):
         load_run(DQN, tmp_path, Line())
 
 

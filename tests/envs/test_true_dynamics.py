@@ -6,7 +6,7 @@ import pytest
 
 from losse.envs import ExploringStarts
 from losse.envs.gridworld_dynamics import Layout, at_goal, in_barrier
-from losse.envs.known import KNOWN, true_dynamics
+from losse.envs.true_dynamics import KNOWN, true_dynamics
 
 EXACT = {"losse/Gridworld-v0": {"noise": 0.0}}
 """Options without noise."""

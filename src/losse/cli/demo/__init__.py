@@ -18,17 +18,18 @@ import tyro
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from losse.cli import fail
-from losse.cli.demo_summary import summarise
-from losse.cli.demo_view_maps import MapsView
-from losse.cli.train import INTERRUPTED, record_of
-from losse.cli.train_figure import draw as draw_learning_curve
+from losse.cli import INTERRUPTED, fail
+from losse.cli.demo.views import MapsView
+from losse.cli.train.command import record_of
+from losse.cli.train.figure import draw as draw_learning_curve
+from losse.envs import Gridworld
 from losse.paper import control, forgetting
 from losse.paper.experiment import Run
 from losse.paper.forgetting_figures import draw_maps, draw_shares
 from losse.paper.forgetting_places import Frame, follow
 from losse.paper.look import LOOK
 from losse.paper.report import save_figure
+from losse.paper.table import Table
 from losse.records import Record, write_record
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def run(settings: Settings, console: Console) -> list[Record]:
     """Learn, showing how it goes; write the records and, from them, the figures."""
-    from losse.cli.demo_agents import train_agents  # takes seconds, which --help need not wait for
+    from losse.cli.demo.agents import train_agents  # takes seconds, which --help need not wait for
 
     with threadpool_limits(1):  # matrices this small only lose by more threads
         console.print("An agent looks for the way through the Gridworld.")
@@ -123,3 +124,50 @@ def learn(runs: Sequence[Run], stream: Transitions, console: Console) -> list[li
             for own, frame in zip(frames, moment, strict=True):
                 own.append(frame)
     return frames
+
+
+def summarise(console: Console, agents: Sequence[Record], models: Sequence[Record]) -> None:
+    """Print both, and how to read the first."""
+    env = Gridworld()
+    console.print(agents_table(agents).markdown(), markup=False, soft_wrap=True)
+    console.print(
+        "The model's error is that of new steps, relative to their length. The noise of the "
+        f"Gridworld alone makes about {env.noise / env.layout.step_size:.1f}.\n"
+        "One seed shows how it goes, not which is better: `losse reproduce discrete-control`.",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(models_table(models).markdown(), markup=False, soft_wrap=True)
+
+
+def agents_table(records: Sequence[Record]) -> Table:
+    """How the agents did, and what their model cost."""
+    columns = ("agent", "last return", "mean return", "first goal", "model error", "model's time")
+    rows = []
+    for record in records:
+        details = record.details
+        goal = details["first_end"]
+        model = ("none", "none")
+        if details["model_error"]:
+            spent = details["update_seconds"] + details["imagination_seconds"]
+            model = (f"{details['model_error'][-1][1]:.3f}", f"{spent / record.seconds:.0%}")
+        rows.append(
+            (
+                record.method,
+                f"{record.curve[-1][1]:.1f}",
+                f"{record.score:.1f}",
+                "never" if goal is None else f"step {goal}",
+                *model,
+            )
+        )
+    return Table(columns, rows)
+
+
+def models_table(records: Sequence[Record]) -> Table:
+    """The shares of wrong predictions at the end."""
+    columns = ("world model", "wrong where it was", "where it is now", "everywhere")
+    rows = []
+    for record in records:
+        last = [record.details[name][-1][1] for name in ("recent", "all")]
+        rows.append((record.method, *(f"{share:.1%}" for share in (record.score, *last))))
+    return Table(columns, rows)

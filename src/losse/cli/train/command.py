@@ -1,0 +1,165 @@
+"""The command `losse train`: its options, and what it writes."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import tyro
+from rich.console import Console
+
+from losse.cli import INTERRUPTED, fail
+from losse.cli.train.view import TrainView
+from losse.dyna.options import Training
+from losse.records import Record, file_name, plain, read_records, write_record
+
+if TYPE_CHECKING:
+    from losse.dyna.evaluation import TrainingProgress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Train an agent with a world model, evaluate it along the way, and keep all of it."""
+
+    training: Training
+    learning_rate: float | None = None
+    """Learning rate of the agent; by default that of its library."""
+    batch_size: int | None = None
+    """Rows of a minibatch; by default that of the library."""
+    hidden: tuple[int, ...] | None = None
+    """Units of the agent's hidden layers; by default those of the library."""
+    checkpoint_every: int = 5000
+    """Environment steps between checkpoints."""
+    out: Path | None = None
+    """Folder for record, figure, agent and model; by default results/train/<env>_<agent>."""
+    resume: bool = False
+    """Go on from the last checkpoint in this folder, if there is one."""
+
+    @classmethod
+    def read(cls, arguments: Sequence[str]) -> Settings:
+        """Settings of a command line.
+
+        >>> Settings.read(["--env", "CartPole-v1", "--hidden", "8"]).whole_training().agent_options
+        {'policy_kwargs': {'net_arch': [8]}}
+        """
+        plain_names = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
+        return tyro.cli(cls, prog="losse train", args=list(arguments), config=plain_names)
+
+    def whole_training(self) -> Training:
+        """The training that these settings describe, with the options of its agent."""
+        options: dict[str, Any] = {}
+        if self.learning_rate is not None:
+            options["learning_rate"] = self.learning_rate
+        if self.batch_size is not None:
+            options["batch_size"] = self.batch_size
+        if self.hidden is not None:
+            options["policy_kwargs"] = {"net_arch": list(self.hidden)}
+        return replace(self.training, agent_options=options)
+
+    def folder(self) -> Path:
+        """Folder of the record and the figure."""
+        default = Path("results", "train", file_name(self.training.env, self.training.agent))
+        return self.out or default
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Train with the options of the command line."""
+    settings = Settings.read(arguments)
+    console = Console()
+    try:
+        run(settings, console)
+    except (ValueError, TypeError, FloatingPointError, gymnasium.error.Error) as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        console.print("Interrupted. The same command with --resume goes on from the checkpoint.")
+        raise SystemExit(INTERRUPTED) from None
+
+
+def run(settings: Settings, console: Console) -> Record:
+    """Train, write the record and draw all records of the folder."""
+    from losse.cli.train.figure import draw
+    from losse.dyna.training import train
+
+    training, folder = settings.whole_training(), settings.folder()
+    _import_module_of(training.env)
+    saved = folder / file_name(training.model, f"seed{training.seed}")
+    if (saved / "latest").exists() and not settings.resume:
+        raise ValueError(
+            f"{saved} holds a run already: add --resume to go on, or choose another --out."
+        )
+    with TrainView(console, training) as view, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        result = train(
+            training,
+            folder=saved,
+            checkpoint_every=settings.checkpoint_every,
+            resume=settings.resume,
+            report=view.show,
+        )
+    record = record_of(training, result)
+    written = write_record(record, folder)
+    figures = draw(read_records(folder), folder)
+    _summarise(console, result)
+    console.print(f"Record and figure: {written}, {figures[0]}", soft_wrap=True)
+    console.print(f"Agent and world model: {saved}", soft_wrap=True)
+    return record
+
+
+def record_of(training: Training, result: TrainingProgress) -> Record:
+    """The record of a training."""
+    return Record(
+        experiment="train",
+        method=training.model,
+        setting=training.env,
+        seed=training.seed,
+        score=result.score,
+        curve=result.curve,
+        settings=plain(training),
+        seconds=round(result.seconds, 2),
+        details={
+            "first_end": result.first_end,
+            "model_error": result.errors,
+            "cpu_seconds": result.times,
+            "update_seconds": round(result.update_seconds, 3),
+            "imagination_seconds": round(result.imagination_seconds, 3),
+            "gradient_steps": result.gradient_steps,
+        },
+    )
+
+
+def _import_module_of(env: str) -> None:
+    """Import the module that an id like my_module:MyEnv-v0 names, also from the present folder."""
+    module, colon, _ = env.rpartition(":")
+    if not colon:
+        return
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last: a file here must not stand for an installed package
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        if f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(
+                f"env={env!r} names the module {module!r}, which is neither installed nor in "
+                f"{here}: run losse in the folder that holds it."
+            ) from error
+        raise ValueError(
+            f"env={env!r}: its module {module!r} imports {error.name!r}, which is not installed."
+        ) from error
+
+
+def _summarise(console: Console, result: TrainingProgress) -> None:
+    last = result.curve[-1][1]
+    first = "never" if result.first_end is None else f"at step {result.first_end}"
+    console.print(
+        f"Return {last:.1f} at the end, {result.score:.1f} over all evaluations; first episode "
+        f"that ended by itself {first}.\n{result.seconds:.0f} s of training, "
+        f"{100 * result.model_share:.0f} % of it the world model's.",
+        soft_wrap=True,
+    )

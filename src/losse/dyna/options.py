@@ -1,0 +1,233 @@
+"""Options of Dyna and of a whole training: one set of names, defaults and checks.
+
+`make_dyna`, `DynaReplayBuffer`, `Training` and the command line take `DynaOptions` whole. A new
+option is a new field here: it is then an argument of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from losse.checks import check_count
+from losse.dyna.agents import AGENTS, BACKENDS
+from losse.dyna.models import METHODS
+from losse.dyna.search import SEARCH_CONTROLS
+
+ALTERNATE = "alternate"
+AUTO = "auto"
+MBPO_SHARE = 0.05
+
+if TYPE_CHECKING:
+    AgentName: TypeAlias = str
+    BackendName: TypeAlias = str
+    ModelName: TypeAlias = str
+    SearchName: TypeAlias = str
+else:  # the command line reads its choices from these
+    AgentName = Literal[tuple(AGENTS)]
+    BackendName = Literal[BACKENDS]
+    ModelName = Literal[METHODS]
+    SearchName = Literal[tuple(SEARCH_CONTROLS)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynaOptions:
+    """How an agent learns from imagined transitions, beside the choice of its world model.
+
+    Parameters
+    ----------
+    planning_steps
+        Gradient steps per training call beyond the first.
+    update_every
+        Environment steps between two updates of the world model.
+    search_control
+        Where imagination starts: uniform (over all visited states, as in the paper), on-policy,
+        prioritised or hill-climbing.
+    horizon
+        Imagined steps from each start.
+    real_share
+        Share of real rows in each minibatch, from 0 to 1; or alternate: one real minibatch per
+        training call, then planning_steps imagined ones; or auto, as in the paper: alternate for
+        discrete actions, 0.05 for continuous ones.
+    greedy_share
+        Share of imagined actions that are the agent's, if its policy is deterministic; others are
+        drawn uniformly. Stochastic policies draw theirs by themselves.
+    target_update_gradient_steps
+        Gradient steps between updates of the target network, for DQN and its kind made by
+        `make_dyna`. Their own target_update_interval counts environment steps; it is used instead
+        if it is given, or if the agent trains after whole episodes.
+
+    Examples
+    --------
+    >>> DynaOptions(planning_steps=4).planning_steps
+    4
+    >>> DynaOptions(horizon=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: horizon=0 must be an integer of at least 1.
+    """
+
+    planning_steps: int = 16
+    update_every: int = 25
+    search_control: SearchName = "uniform"
+    horizon: int = 1
+    real_share: float | str = AUTO
+    greedy_share: float = 0.5
+    target_update_gradient_steps: int = 100
+
+    def __post_init__(self) -> None:
+        check_count("planning_steps", self.planning_steps, at_least=0)
+        for name in ("update_every", "horizon", "target_update_gradient_steps"):
+            check_count(name, getattr(self, name))
+        if self.real_share not in (ALTERNATE, AUTO):
+            check_share("real_share", self.real_share, f' or "{ALTERNATE}" or "{AUTO}"')
+        check_share("greedy_share", self.greedy_share)
+        check_choice("search_control", self.search_control, SEARCH_CONTROLS)
+
+    @classmethod
+    def taken_from(
+        cls, arguments: Mapping[str, Any], base: DynaOptions | None = None
+    ) -> tuple[DynaOptions, dict[str, Any]]:
+        """Options among named arguments, which change those of ``base``, and all other arguments.
+
+        >>> options, others = DynaOptions.taken_from({"horizon": 3, "learning_rate": 0.1})
+        >>> options.horizon, others
+        (3, {'learning_rate': 0.1})
+        """
+        names = {part.name for part in fields(cls)}
+        own = {name: value for name, value in arguments.items() if name in names}
+        others = {name: value for name, value in arguments.items() if name not in names}
+        return replace(base or cls(), **own), others
+
+    def resolved(self, *, discrete: bool) -> DynaOptions:
+        """Options in which "auto" has become the paper's setting for such actions."""
+        if self.real_share != AUTO:
+            return self
+        return replace(self, real_share=ALTERNATE if discrete else MBPO_SHARE)
+
+    def imagined(self, first: int, n_minibatches: int, batch_size: int) -> npt.NDArray[np.bool_]:
+        """Whether each row of consecutive minibatches is imagined.
+
+        Some agents draw all minibatches of a training call at once and cut them apart, others one
+        by one: ``first`` is the number of minibatches that this call has drawn before.
+
+        >>> alternate = DynaOptions(planning_steps=2, real_share="alternate")
+        >>> alternate.imagined(0, 3, 4).reshape(3, 4).astype(int)
+        array([[0, 0, 0, 0],
+               [1, 1, 1, 1],
+               [1, 1, 1, 1]])
+        >>> mixed = DynaOptions(planning_steps=2, real_share=0.25)
+        >>> mixed.imagined(0, 3, 4).reshape(3, 4).astype(int)
+        array([[0, 1, 1, 1],
+               [0, 1, 1, 1],
+               [0, 1, 1, 1]])
+        """
+        rows = np.zeros((n_minibatches, batch_size), dtype=bool)
+        if self.planning_steps == 0:
+            return rows.reshape(-1)
+        if isinstance(self.real_share, str):
+            rounds = np.arange(first, first + n_minibatches) % (1 + self.planning_steps)
+            rows[rounds > 0] = True
+        else:
+            # A share above zero means at least one row, also of a small minibatch.
+            n_real = int(np.ceil(round(self.real_share * batch_size, 6)))
+            rows[:, n_real:] = True
+        return rows.reshape(-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Everything that decides the result of a training, apart from the machine.
+
+    All values are plain: they can be written as JSON.
+
+    Parameters
+    ----------
+    env
+        Id of a Gymnasium environment, such as losse/Gridworld-v0, MountainCar-v0 or Hopper-v5.
+    agent
+        Agent: dqn or qrdqn for discrete actions, one of the others for continuous ones.
+    backend
+        Library of the agent: auto is SBX (JAX) where it has the agent, else SB3 (PyTorch).
+    model
+        World model. Without one: model-free takes one gradient step per training call,
+        model-free-matched as many as with planning. With oracle the model is the truth, for the
+        environments of discrete control.
+    steps
+        Environment steps.
+    seed
+        Seed of agent, model and environment.
+    n_envs
+        Environments that run side by side.
+    dyna
+        How the agent learns from imagined transitions.
+    rescale_obs
+        Map observations to [-1, 1] by their bounds: agents learn small numbers much faster so.
+    exploring_starts
+        Start episodes of training anywhere, in the environments of discrete control.
+    train_limit
+        Steps of an episode of training; by default as the environment has it.
+    eval_every
+        Environment steps between evaluations.
+    eval_episodes
+        Episodes of an evaluation.
+    eval_limit
+        Steps of an episode of an evaluation; by default as the environment has it.
+    agent_options, model_options, env_options
+        Further arguments of agent, world model and environment.
+
+    Examples
+    --------
+    >>> training = Training(env="CartPole-v1", dyna=DynaOptions(planning_steps=4))
+    >>> training.agent, training.dyna.planning_steps
+    ('dqn', 4)
+    """
+
+    env: str
+    agent: AgentName = "dqn"
+    backend: BackendName = "auto"
+    model: ModelName = "losse"
+    steps: int = 15_000
+    seed: int = 0
+    n_envs: int = 1
+    dyna: DynaOptions = field(default_factory=DynaOptions)
+    rescale_obs: bool = False
+    exploring_starts: bool = False
+    train_limit: int | None = None
+    eval_every: int = 500
+    eval_episodes: int = 5
+    eval_limit: int | None = None
+    agent_options: Mapping[str, Any] = field(default_factory=dict)
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "n_envs", "eval_every", "eval_episodes"):
+            check_count(name, getattr(self, name))
+        check_count("seed", self.seed, at_least=0)
+        for name in ("train_limit", "eval_limit"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        check_choice("agent", self.agent, AGENTS)
+        check_choice("backend", self.backend, BACKENDS)
+        check_choice("model", self.model, METHODS)
+
+
+def check_share(name: str, value: Any, others: str = "") -> None:
+    """Raise unless ``value`` is a number from 0 to 1."""
+    message = f"{name}={value!r} must be a number from 0 to 1{others}."
+    if isinstance(value, bool | str) or not isinstance(value, Real):
+        raise (ValueError if isinstance(value, str) else TypeError)(message)
+    if not 0 <= float(value) <= 1:
+        raise ValueError(message)
+
+
+def check_choice(name: str, value: Any, choices: Any) -> None:
+    """Raise `ValueError` unless ``value`` is one of the names in ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} is not known: use one of {', '.join(choices)}.")
