@@ -1,4 +1,4 @@
-r"""What can closed-form models see when each looks at the predictions of the one before?
+r"""A cascade of closed-form models, each of which sees the predictions of the one before.
 
 One layer of random features, fitted by ridge regression, is a shallow model. Its predictions,
 given to a second one as further inputs, and those of the second to a third, make a deep one,

@@ -1,4 +1,4 @@
-"""What the two dense encoders share: a number of random directions with offsets."""
+"""`ComponentEncoder`, the base of the dense encoders: random directions with offsets."""
 
 import numpy as np
 

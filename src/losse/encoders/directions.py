@@ -1,4 +1,4 @@
-"""Along which directions do grids lie?  Random ones of few inputs, or gradients of the targets.
+"""Directions of grids: random ones of few inputs, or gradients of the targets.
 
 The part of the gradients that differs from sample to sample is what a linear model misses,
 and along it grids are worth their cells.

@@ -1,4 +1,4 @@
-"""What the two binning encoders share: squashed projections that fall into grids."""
+"""`GridEncoder`, the base of the binning encoders: squashed projections that fall into grids."""
 
 import numpy as np
 

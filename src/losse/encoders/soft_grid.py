@@ -1,4 +1,4 @@
-"""What the soft-binning encoders share: interpolation in grids, and affine terms beside them."""
+"""`SoftGridEncoder`, the base of the soft-binning encoders: grids, and affine terms beside them."""
 
 import numpy as np
 

@@ -101,7 +101,8 @@ class KeptRows:
 
     def state(self) -> State:
         """Values for a checkpoint."""
-        return vars(self.rows).copy()
+        rows = self.rows
+        return {"X": rows.X, "Y": rows.Y, "weights": rows.weights}
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import fields
 from threading import RLock
 from typing import Any, Literal, Self, overload
 
@@ -230,13 +229,61 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> parts[0].merge(parts[1]).n_samples_seen_
         300
         """
-        _require_mergeable(self, other)
-        # Always in the same order, or two threads could wait for each other.
-        first, second = (self, other) if id(self) < id(other) else (other, self)
-        with first._guard, second._guard:
-            self._learner.absorb(other._learner)
-            self._learner.solve()
+        self._absorb(other)
+        self._solve()
         return self
+
+    @classmethod
+    def merged(cls, models: Iterable[FTLRegressor]) -> FTLRegressor:
+        """One new model that has learned everything that these have; see `losse.ftl.merge_all`."""
+        merged: FTLRegressor | None = None
+        for model in models:
+            if merged is None:
+                cls._require_mergeable(model, model)
+                merged = cls._empty_like(model)
+            cls._absorb(merged, model)
+        if merged is None:
+            raise ValueError("models is empty: pass at least one fitted FTLRegressor.")
+        cls._solve(merged)
+        return merged
+
+    def _absorb(self, other: FTLRegressor) -> None:
+        """Add what another model has learned; the weights follow with `_solve`."""
+        self._require_mergeable(other)
+        # Always in the same order, or two threads could wait for each other.
+        first, second = sorted((self._guard, other._guard), key=id)
+        with first, second:
+            self._learner.absorb(other._learner)
+
+    def _solve(self) -> None:
+        with self._guard:
+            self._learner.solve()
+
+    def _empty_like(self) -> Self:
+        """A model with the same parameters, encoder and outputs that has learned nothing yet."""
+        empty = type(self)(**self.get_params(deep=False))
+        with self._guard:
+            inputs = {key: value for key, value in vars(self).items() if key.endswith("_in_")}
+            empty.__dict__.update(deepcopy(inputs), _single=self._single)
+            empty._learner = self._learner.empty_like()
+        return empty
+
+    def _require_mergeable(self, other: FTLRegressor) -> None:
+        """Raise unless the sums of both models are over the same features and outputs."""
+        if not isinstance(other, FTLRegressor):
+            raise TypeError(f"other={other!r} is not an FTLRegressor: only those can be merged.")
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if _names(self) != _names(other):
+            raise ValueError(
+                "other.feature_names_in_ differs from this model's: give both the same columns."
+            )
+        if self._single != other._single:
+            mine, theirs = ("1-d" if one else "2-d" for one in (self._single, other._single))
+            raise ValueError(
+                f"other has {theirs} targets, but this model {mine} ones: both must learn the same."
+            )
+        self._learner.require_mergeable(other._learner)
 
     def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:
         """Write the model to a file, which `load` reads.
@@ -298,8 +345,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Take over what `_state` has returned."""
         settings = Settings.read(saved)
         learner = Learner.read(settings, saved)
-        names = [field.name for field in fields(settings)]
-        self.set_params(**{name: getattr(settings, name) for name in names})
+        self.set_params(**settings.parameters)
         if saved.value("given_encoder") is None:
             self.encoder = None
         elif saved.flag("given_fitted"):
@@ -450,46 +496,7 @@ def merge_all(models: Iterable[FTLRegressor]) -> FTLRegressor:
     >>> bool(np.allclose(merge_all(shards).predict(X), whole.predict(X)))
     True
     """
-    merged: FTLRegressor | None = None
-    for model in models:
-        if merged is None:
-            _require_mergeable(model, model)
-            merged = _empty_like(model)
-        _require_mergeable(merged, model)
-        with model._guard:
-            merged._learner.absorb(model._learner)
-    if merged is None:
-        raise ValueError("models is empty: pass at least one fitted FTLRegressor.")
-    merged._learner.solve()
-    return merged
-
-
-def _empty_like(model: FTLRegressor) -> FTLRegressor:
-    """A model with the same parameters, encoder and outputs that has learned nothing yet."""
-    empty = type(model)(**model.get_params(deep=False))
-    with model._guard:
-        inputs = {key: value for key, value in vars(model).items() if key.endswith("_in_")}
-        empty.__dict__.update(deepcopy(inputs), _single=model._single)
-        empty._learner = model._learner.empty_like()
-    return empty
-
-
-def _require_mergeable(model: FTLRegressor, other: Any) -> None:
-    """Raise unless the sums of both models are over the same features and outputs."""
-    if not isinstance(other, FTLRegressor):
-        raise TypeError(f"other={other!r} is not an FTLRegressor: only those can be merged.")
-    check_is_fitted(model)
-    check_is_fitted(other)
-    if _names(model) != _names(other):
-        raise ValueError(
-            "other.feature_names_in_ differs from this model's: give both the same columns."
-        )
-    if model._single != other._single:
-        mine, theirs = ("1-d" if one._single else "2-d" for one in (model, other))
-        raise ValueError(
-            f"other has {theirs} targets, but this model {mine} ones: both must learn the same."
-        )
-    model._learner.require_mergeable(other._learner)
+    return FTLRegressor.merged(models)
 
 
 def _names(estimator: Any) -> list[str] | None:

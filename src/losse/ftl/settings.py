@@ -104,6 +104,11 @@ class Settings:
             saved.refuse(f"parameters are wrong, {error}")
         return settings
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Arguments of an `FTLRegressor` with these settings."""
+        return vars(self).copy()
+
     def with_encoder(self, encoder: Encoder) -> Settings:
         """The same settings with another encoder."""
         return replace(self, encoder=encoder)

@@ -1,4 +1,4 @@
-"""What an archive says about itself: its kind, version, header, and the arrays that follow.
+"""The head of an archive: its kind, version, header, and the arrays that follow.
 
 A head is strict JSON: no NaN, no key twice. Whatever it says is checked before anything is done
 with it, in the same way when it is written and when it is read.

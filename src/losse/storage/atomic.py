@@ -1,4 +1,4 @@
-"""How a file is replaced: whoever opens it finds the old one or the whole new one, never a part.
+"""Atomic replacement of files: a reader finds the old one or the whole new one, never a part.
 
 The new content goes to ``.<name>.<16 hex digits>.partial`` beside the file, which takes the
 file's place when all of it is on the disk. A process that is killed leaves this temporary behind.

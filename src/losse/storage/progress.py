@@ -1,4 +1,4 @@
-"""How far along: one line on the terminal for work that is counted in bytes."""
+"""A line of progress on the terminal for work that is counted in bytes."""
 
 import sys
 import time

@@ -202,7 +202,7 @@ class LosseWorldModel(CheckpointedModel):
     @classmethod
     def _settings(cls, saved: StateReader) -> dict[str, Any]:
         settings = Settings.read(saved.part("template"))
-        regressor = FTLRegressor(**vars(settings))
+        regressor = FTLRegressor(**settings.parameters)
         size = 1 if saved.flag("scaled") else saved.part("warm_up").count("size")
         return {
             "per_action": saved.flag("per_action"),
