@@ -77,7 +77,7 @@ class CheckpointedModel(WorldModel):
                 model = cls(**task, **settings)
             except (TypeError, ValueError) as error:
                 saved.refuse(f"its settings are wrong, {error}")
-            model.restore(saved)
+            model.restore(saved, archive.version)
             saved.require_all_read()
         return model
 
@@ -101,8 +101,8 @@ class CheckpointedModel(WorldModel):
     def _settings(cls, saved: StateReader) -> dict[str, Any]:
         """Arguments of the class other than the task, from what `_state` returned."""
 
-    def restore(self, saved: StateReader) -> None:
-        """Take over what was learned from what `state` returned."""
+    def restore(self, saved: StateReader, version: int) -> None:
+        """Take over what was learned from what `state` returned, as that version of it did."""
         self.n_transitions = saved.count("n_transitions")
 
 

@@ -8,8 +8,6 @@ their number, so that their mean square is one, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,9 +15,6 @@ from losse.scaling import LIMIT, standard
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 from losse.world.spaces import FlatSpace, joined, one_hot
-
-GROWTH = 2
-"""The scaling is learned anew whenever the rows have become this many times more."""
 
 
 class Inputs:
@@ -100,62 +95,3 @@ class Inputs:
 
     def _numbers(self, states: Array, actions: npt.NDArray[np.generic]) -> Array:
         return np.concatenate([states, actions], axis=1) if self._with_numbers else states
-
-
-@dataclass(frozen=True)
-class WarmUp:
-    """Transitions that are learned once more when the scaling of the inputs changes.
-
-    Attributes
-    ----------
-    size
-        Rows after which the scaling stays as it is.
-    scaled_at
-        Rows from which the present scaling was learned.
-    """
-
-    size: int
-    states: Array
-    actions: npt.NDArray[np.generic]
-    targets: Array
-    scaled_at: int = 0
-
-    def __len__(self) -> int:
-        return len(self.states)
-
-    def extended(self, states: Array, actions: npt.NDArray[np.generic], targets: Array) -> WarmUp:
-        """These rows and more."""
-        return WarmUp(
-            self.size,
-            np.concatenate([self.states, states]),
-            np.concatenate([self.actions, actions]),
-            np.concatenate([self.targets, targets]),
-            self.scaled_at,
-        )
-
-    @property
-    def complete(self) -> bool:
-        """Whether the scaling can be settled."""
-        return len(self) >= self.size
-
-    @property
-    def due(self) -> bool:
-        """Whether the scaling is to be learned anew."""
-        return self.complete or len(self) >= GROWTH * self.scaled_at
-
-    def state(self) -> State:
-        """Values for a checkpoint."""
-        return vars(self) | {"rows": len(self)}
-
-    def restored(self, saved: StateReader, n_choices: int | None) -> WarmUp:
-        """The rows that `state` has returned, of the shapes of these."""
-        rows = saved.count("rows")
-        columns = {
-            name: saved.array(name, (rows, *column.shape[1:]), column.dtype)
-            for name, column in vars(self).items()
-            if isinstance(column, np.ndarray)
-        }
-        actions = columns["actions"]
-        if n_choices is not None and not ((actions >= 0) & (actions < n_choices)).all():
-            saved.refuse("actions lie outside the space")
-        return WarmUp(self.size, **columns, scaled_at=saved.count("scaled_at", at_most=rows))

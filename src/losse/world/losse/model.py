@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +11,17 @@ from gymnasium import spaces
 
 from losse.checks import check_count
 from losse.ftl import FTLRegressor
+from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.settings import Settings
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import CheckpointedModel
-from losse.world.losse.inputs import Inputs, WarmUp
+from losse.world.losse.inputs import Inputs
 from losse.world.losse.learners import Learners, settings_of
 from losse.world.model import Function, locked
+
+GROWTH = 2
+"""The scaling is learned anew whenever the rows have become this many times more."""
 
 
 class LosseWorldModel(CheckpointedModel):
@@ -50,7 +53,7 @@ class LosseWorldModel(CheckpointedModel):
         has doubled, the scaling is learned anew and the model made anew from all of them. Not
         needed where all spaces are bounded.
     seed
-        Of the encoder.
+        Seed of the encoder.
 
     Examples
     --------
@@ -90,11 +93,12 @@ class LosseWorldModel(CheckpointedModel):
         settings = settings_of(regressor, self.inputs.width, self.actions.continuous, seed)
         n_learners = self.actions.width if self.per_action else 1
         self.learners = Learners(settings, n_learners, self._n_targets)
-        self.kept: WarmUp | None = None
+        self._warm_up = warm_up
+        self._scaled_at = 0  # rows from which the scaling was learned
+        self.kept: KeptRows | None = None
         if not self.inputs.bounded:
-            states, targets = np.empty((0, self.observations.width)), np.empty((0, self._n_targets))
-            actions = self.actions.inputs("actions", self.actions.none())
-            self.kept = WarmUp(warm_up, states, actions, targets)
+            n_actions = 1 if self.actions.discrete else self.actions.width
+            self.kept = KeptRows(self.observations.width + n_actions, self._n_targets)
 
     @property
     def scaled(self) -> bool:
@@ -161,23 +165,33 @@ class LosseWorldModel(CheckpointedModel):
         self.learners.require_mergeable(other.learners)
 
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
-        kept = self.kept
-        if kept is not None:
-            kept = kept.extended(states, actions, targets)
-            if kept.due:
-                self._start_again(kept)
-                return
-        self.learners.learn(self.inputs.matrix(states, actions), actions, targets)
-        self.kept = kept
+        if self.kept is None:
+            self.learners.learn(self.inputs.matrix(states, actions), actions, targets)
+            return
+        new = Rows(np.column_stack([states, actions]), targets, np.ones(len(states)))
+        rows = self.kept.rows + new
+        if len(rows) >= min(self._warm_up, GROWTH * self._scaled_at):
+            self._start_again(rows)
+        else:
+            self.learners.learn(self.inputs.matrix(states, actions), actions, targets)
+            self.kept.add(new)
 
-    def _start_again(self, kept: WarmUp) -> None:
+    def _start_again(self, rows: Rows) -> None:
         """Learn the scaling from all rows so far, and then the rows."""
         inputs, learners = self._new_inputs(), self.learners.empty()
-        inputs.learn(kept.states, kept.actions)
-        X = inputs.matrix(kept.states, kept.actions)
-        learners.learn(X, kept.actions, kept.targets)
-        self.inputs, self.learners = inputs, learners
-        self.kept = None if kept.complete else replace(kept, scaled_at=len(kept))
+        states, actions = self._parted(rows.X)
+        inputs.learn(states, actions)
+        learners.learn(inputs.matrix(states, actions), actions, rows.Y)
+        kept = None
+        if len(rows) < self._warm_up:
+            kept = KeptRows(rows.X.shape[1], self._n_targets)
+            kept.add(rows)
+        self.inputs, self.learners, self.kept, self._scaled_at = inputs, learners, kept, len(rows)
+
+    def _parted(self, X: Array) -> tuple[Array, npt.NDArray[Any]]:
+        """States and actions of kept rows, which have them side by side."""
+        d = self.observations.width
+        return X[:, :d], X[:, d].astype(np.int64) if self.actions.discrete else X[:, d:]
 
     def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
         return self.learners.predict(self.inputs.matrix(states, actions), actions)
@@ -196,7 +210,8 @@ class LosseWorldModel(CheckpointedModel):
             **self.learners.state(),
         }
         if self.kept is not None:
-            state |= nested("warm_up", self.kept.state())
+            sizes = {"size": self._warm_up, "scaled_at": self._scaled_at}
+            state |= nested("warm_up", sizes | self.kept.state())
         return state
 
     @classmethod
@@ -211,9 +226,9 @@ class LosseWorldModel(CheckpointedModel):
             "warm_up": size,
         }
 
-    def restore(self, saved: StateReader) -> None:
-        """Take over what was learned from what `state` returned."""
-        super().restore(saved)
+    def restore(self, saved: StateReader, version: int) -> None:
+        """See `CheckpointedModel`."""
+        super().restore(saved, version)
         if self.per_action != saved.flag("per_action"):
             saved.refuse("per_action does not suit its spaces")
         self.inputs.restore(saved.part("inputs"))
@@ -222,6 +237,23 @@ class LosseWorldModel(CheckpointedModel):
         elif self.kept is None:
             saved.refuse("scaled=False does not suit its bounded spaces")
         else:
-            n_choices = self.actions.width if self.actions.discrete else None
-            self.kept = self.kept.restored(saved.part("warm_up"), n_choices)
+            self._restore_kept(self.kept, saved.part("warm_up"), version)
         self.learners.restore(saved, self.inputs.width)
+
+    def _restore_kept(self, kept: KeptRows, saved: StateReader, version: int) -> None:
+        """Take over the rows of the warm-up."""
+        if version >= 2:
+            kept.restore(saved)
+        else:
+            n, d = saved.count("rows"), self.observations.width
+            discrete = self.actions.discrete
+            shape, dtype = ((n,), np.int64) if discrete else ((n, self.actions.width), np.float64)
+            actions = saved.array("actions", shape, dtype)
+            X = np.column_stack([saved.array("states", (n, d)), actions])
+            kept.add(Rows(X, saved.array("targets", (n, self._n_targets)), np.ones(n)))
+        self._scaled_at = saved.count("scaled_at", at_most=len(kept.rows))
+        if self.actions.discrete:
+            choices = kept.rows.X[:, -1]
+            inside = (choices >= 0) & (choices < self.actions.width) & (choices % 1 == 0)
+            if not inside.all():
+                saved.refuse("actions lie outside the space")

@@ -206,9 +206,9 @@ class NeuralWorldModel(CheckpointedModel):
             **{name: saved.count(name, at_most) for name, at_most in COUNTS.items()},
         }
 
-    def restore(self, saved: StateReader) -> None:
-        """Take over what was learned from what `state` returned."""
-        super().restore(saved)
+    def restore(self, saved: StateReader, version: int) -> None:
+        """See `CheckpointedModel`."""
+        super().restore(saved, version)
         self._units.restore(saved.part("units"))
         self._learner.restore(saved.part("learner"))
 
