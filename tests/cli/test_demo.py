@@ -17,8 +17,8 @@ from losse.cli import main
 from losse.cli.demo import WORLD_MODELS, Settings
 from losse.cli.demo import agents as demo_agents
 from losse.cli.demo.views import AgentView, MapsView, draw_map
-from losse.dyna.evaluation import TrainingProgress
 from losse.dyna.options import Training
+from losse.dyna.progress import TrainingProgress
 from losse.envs.gridworld_dynamics import N_ACTIONS, move
 from losse.paper.forgetting_places import CELLS, Frame, Places
 from losse.records import read_records
@@ -124,7 +124,7 @@ def test_on_a_terminal_an_agent_has_a_bar_for_each_evaluation():
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=80)
     training, progress = training_and_progress()
     with AgentView(console, training) as view:
-        view.show(progress)
+        view.evaluated(progress)
     shown = console.file.getvalue()
     assert "▁▅█·······" in shown
     assert "█▅" in shown
@@ -137,7 +137,7 @@ def test_without_a_terminal_an_agent_has_ten_lines_at_most():
     training, progress = training_and_progress()
     with AgentView(console, training) as view:
         for steps in range(10, 1001, 10):
-            view.show(TrainingProgress(steps, progress.curve, first_end=None))
+            view.evaluated(TrainingProgress(steps, progress.curve, first_end=None))
     title, *lines = console.file.getvalue().splitlines()
     assert title == "DQN with Losse:"
     assert len(lines) == 10

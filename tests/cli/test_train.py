@@ -1,15 +1,24 @@
 """`losse train`: what it writes, and what it says when something is wrong."""
 
+import io
+import re
+import subprocess
 import sys
+import time
 
 import pytest
 
 pytest.importorskip("tyro")
 pytest.importorskip("stable_baselines3")
 
+from rich.console import Console
+
 from losse.cli import main
 from losse.cli.train.command import Settings
+from losse.cli.train.view import TrainView
 from losse.dyna.checkpoint import latest_checkpoint
+from losse.dyna.options import Training
+from losse.dyna.progress import COMPILING, TrainingProgress
 from losse.records import read_records
 
 OPTIONS = [
@@ -35,6 +44,76 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     main(["train", *OPTIONS, "--steps", "150", "--out", str(tmp_path), "--resume"])
     (record,) = read_records(tmp_path)
     assert [step for step, _ in record.curve] == [50, 100, 150]
+
+
+FIRST_WORD = """
+import os, sys
+from rich.console import Console
+
+from losse.cli import main
+
+class Out:
+    encoding = "utf-8"
+    def write(self, text):
+        heavy = [name for name in ("torch", "jax", "sklearn", "numba") if name in sys.modules]
+        sys.stderr.write(f"{text.strip()} {heavy}")
+        sys.stderr.flush()
+        os._exit(0)
+    def flush(self):
+        pass
+
+sys.stdout = Out()
+main(["train", "--env", "CartPole-v1"])
+"""
+
+
+def test_the_first_word_comes_before_anything_slow():
+    ran = subprocess.run([sys.executable, "-c", FIRST_WORD], capture_output=True, text=True)
+    assert ran.stderr == "loading ... []"
+
+
+class Clock:
+    """A clock that goes on as told."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+
+def test_without_a_terminal_there_are_lines_of_stages_speed_and_time_left(monkeypatch):
+    clock = Clock(monkeypatch)
+    console = Console(file=io.StringIO(), force_terminal=False)
+    with TrainView(console, Training(env="CartPole-v1", steps=10_000)) as view:
+        view.stage(COMPILING)
+        assert console.file.getvalue() == "compiling ...\n"
+        for step in range(0, 3001):
+            view.stepped(step)
+            clock.now += 0.01
+        view.evaluated(TrainingProgress(steps=3001, curve=((3001, 9.5),), errors=((3001, 0.25),)))
+        view.evaluated(TrainingProgress(steps=3002, curve=((3002, 9.5),)))
+    _, *lines, last = console.file.getvalue().splitlines()
+    for line, second in zip(lines, (1, 11, 21), strict=True):
+        pattern = r"step (\d+) of 10000, ([\d.]+) steps/s, 0:01:(\d+) left"
+        step, speed, left = map(float, re.fullmatch(pattern, line).groups())
+        assert step == pytest.approx(100 * second, abs=10)
+        assert speed == pytest.approx(100, abs=2)
+        assert left == pytest.approx((100 - second) - 60, abs=3)
+    assert last.startswith("step 3001: return 9.5, model error 0.250, ")
+
+
+def test_on_a_terminal_stage_speed_and_return_share_a_line(monkeypatch):
+    clock = Clock(monkeypatch)
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=120)
+    training = Training(env="CartPole-v1", steps=1000)
+    with TrainView(console, training) as view:
+        view.stage(COMPILING)
+    assert re.search(r"dqn with losse.*compiling \.\.\.", console.file.getvalue())
+    with TrainView(console, training) as view:
+        for step in range(0, 501):
+            view.stepped(step)
+            clock.now += 0.01
+        view.evaluated(TrainingProgress(steps=500, curve=((500, 9.5),)))
+    assert re.search(r"return 9\.5, [\d.]+ steps/s, 0:00:0[4-6] left", console.file.getvalue())
 
 
 def test_a_run_shorter_than_an_evaluation_has_a_result(tmp_path, capsys):

@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from losse.dyna import DynaOptions
 from losse.dyna.evaluation import EVALUATION_SEED, mean_return
 from losse.dyna.options import Training
+from losse.dyna.progress import COMPILING, EVALUATING, MAKING, TRAINING, TrainingObserver
 from losse.dyna.training import environments, train
 from tests.dyna.agents import Line, small
 
@@ -34,8 +35,12 @@ def training(**options):
 
 
 def test_a_training_returns_its_curve():
+    class Observer(TrainingObserver):
+        def evaluated(self, progress):
+            seen.append(progress)
+
     seen = []
-    result = train(training(), report=seen.append)
+    result = train(training(), observer=Observer())
     assert [step for step, _ in result.curve] == [50, 100, 150, 200]
     assert all(8 <= value <= 500 for _, value in result.curve)
     assert result.score == pytest.approx(sum(value for _, value in result.curve) / 4)
@@ -60,6 +65,27 @@ def test_with_a_model_there_are_errors_and_times():
     assert result.update_seconds > 0
     assert result.imagination_seconds > 0
     assert 0 < result.model_share < 1
+
+
+def test_an_observer_hears_of_stages_before_they_begin_and_of_steps():
+    heard = []
+
+    class Observer(TrainingObserver):
+        def stage(self, name):
+            heard.append(name)
+
+        def stepped(self, steps):
+            heard.append(steps)
+
+    train(training(steps=120, eval_every=120, model="losse"), observer=Observer())
+    stages = [one for one in heard if isinstance(one, str)]
+    assert stages[0] == MAKING
+    assert heard.index(COMPILING) == heard.index(25) - 1  # the model's first update
+    first_gradient_step = heard.index(104)  # after learning_starts, when a rollout is complete
+    assert heard[first_gradient_step + 1] == COMPILING
+    assert [stages.count(name) for name in (COMPILING, EVALUATING)] == [2, 1]
+    assert heard[heard.index(105) - 1] == TRAINING
+    assert [one for one in heard if isinstance(one, int)] == list(range(1, 121))
 
 
 def test_the_same_seed_gives_the_same_curve():
@@ -88,12 +114,13 @@ def test_a_stopped_training_goes_on(tmp_path):
     class StopError(Exception):
         pass
 
-    def stop(progress):
-        if progress.steps >= 150:
-            raise StopError
+    class Stop(TrainingObserver):
+        def evaluated(self, progress):
+            if progress.steps >= 150:
+                raise StopError
 
     with pytest.raises(StopError):
-        train(training(), folder=tmp_path, checkpoint_every=60, report=stop)
+        train(training(), folder=tmp_path, checkpoint_every=60, observer=Stop())
     result = train(training(), folder=tmp_path, resume=True)
     assert [step for step, _ in result.curve] == [50, 100, 150, 200]
     assert result.gradient_steps == 50

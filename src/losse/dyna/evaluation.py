@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,58 +14,16 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 from losse.dyna.buffer import DynaReplayBuffer
-from losse.dyna.meter import Meter
+from losse.dyna.progress import (
+    COMPILING,
+    EVALUATING,
+    TRAINING,
+    TrainingObserver,
+    TrainingProgress,
+)
 
 EVALUATION_SEED = 1_000_000
 """Is added to a run's seed: its evaluations start all in the same states, but not in training's."""
-
-
-@dataclass(frozen=True)
-class TrainingProgress:
-    """State of a training: how far it is, and at its end the result.
-
-    Attributes
-    ----------
-    curve
-        (environment steps, mean return of an evaluation).
-    times
-        (environment steps, seconds of training up to an evaluation), on the processor: a busy
-        machine does not change them much.
-    errors
-        (environment steps, error of the world model on the newest transitions, relative to their
-        change).
-    first_end
-        Environment steps until the first episode that was not cut off: in the paper's discrete
-        tasks, when the goal was first reached. None if there was none.
-    seconds
-        Time of training by the clock, without the evaluations.
-    update_seconds, imagination_seconds
-        The world model's part of that time.
-    """
-
-    steps: int = 0
-    curve: tuple[tuple[int, float], ...] = ()
-    times: tuple[tuple[int, float], ...] = ()
-    errors: tuple[tuple[int, float], ...] = ()
-    first_end: int | None = None
-    seconds: float = 0.0
-    update_seconds: float = 0.0
-    imagination_seconds: float = 0.0
-    gradient_steps: int = 0
-
-    @property
-    def score(self) -> float:
-        """The mean over all evaluations: good early and good at the end."""
-        return sum(value for _, value in self.curve) / max(1, len(self.curve))
-
-    @property
-    def model_share(self) -> float:
-        """The world model's share of the time."""
-        spent = self.update_seconds + self.imagination_seconds
-        return spent / self.seconds if self.seconds else 0.0
-
-
-Report = Callable[[TrainingProgress], None]
 
 
 class EvaluationCallback(BaseCallback):
@@ -82,19 +39,25 @@ class EvaluationCallback(BaseCallback):
         Seed of the run.
     before
         What an earlier part of the same training has come to.
-    report
-        Is called after every evaluation.
+    observer
+        Is told of stages, steps and evaluations.
     """
 
     def __init__(
-        self, env: VecEnv, every: int, seed: int, before: TrainingProgress, report: Report | None
+        self,
+        env: VecEnv,
+        every: int,
+        seed: int,
+        before: TrainingProgress,
+        observer: TrainingObserver,
     ) -> None:
         super().__init__()
         self.progress = before
         self._every = every
         self._seed = seed
         self._env = env
-        self._report = report
+        self._observer = observer
+        self._stage = ""
         self._evaluating = np.zeros(2)
 
     def _on_training_start(self) -> None:
@@ -103,6 +66,14 @@ class EvaluationCallback(BaseCallback):
         self._before = np.array([self.progress.seconds, cpu])
 
     def _on_step(self) -> bool:
+        buffer = self._buffer
+        model_compiles = (
+            buffer.world_model is not None
+            and buffer.meter.update_seconds == 0
+            and self.num_timesteps >= buffer.options.update_every
+        )
+        self._enter(COMPILING if model_compiles else TRAINING)
+        self._observer.stepped(self.num_timesteps)
         if self.progress.first_end is None:
             ends = zip(self.locals["dones"], self.locals["infos"], strict=True)
             if any(done and not info.get("TimeLimit.truncated", False) for done, info in ends):
@@ -114,6 +85,11 @@ class EvaluationCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         self._take_stock()
 
+    def _on_rollout_end(self) -> None:
+        learning_starts = getattr(self.model, "learning_starts", 0)
+        if self.progress.gradient_steps == 0 and self.num_timesteps > learning_starts:
+            self._enter(COMPILING)
+
     def _on_training_end(self) -> None:
         self._take_stock()
         last = self.progress.curve[-1][0] if self.progress.curve else 0
@@ -122,6 +98,7 @@ class EvaluationCallback(BaseCallback):
             self._evaluate()
 
     def _evaluate(self) -> None:
+        self._enter(EVALUATING)
         self._take_stock()
         cpu = float(self._spent()[1])
         began = _clocks()
@@ -129,7 +106,7 @@ class EvaluationCallback(BaseCallback):
         self._evaluating += _clocks() - began
         steps = self.num_timesteps
         self.logger.record("eval/mean_reward", value)
-        error = self._meter.errors.get("change_error")
+        error = self._buffer.meter.errors.get("change_error")
         errors = () if error is None else ((steps, error),)
         self.progress = replace(
             self.progress,
@@ -137,11 +114,15 @@ class EvaluationCallback(BaseCallback):
             times=(*self.progress.times, (steps, round(cpu, 3))),
             errors=self.progress.errors + errors,
         )
-        if self._report is not None:
-            self._report(self.progress)
+        self._observer.evaluated(self.progress)
+
+    def _enter(self, stage: str) -> None:
+        if stage != self._stage:
+            self._stage = stage
+            self._observer.stage(stage)
 
     def _take_stock(self) -> None:
-        meter = self._meter
+        meter = self._buffer.meter
         self.progress = replace(
             self.progress,
             steps=self.num_timesteps,
@@ -155,10 +136,10 @@ class EvaluationCallback(BaseCallback):
         return self._before + _clocks() - self._began - self._evaluating
 
     @property
-    def _meter(self) -> Meter:
+    def _buffer(self) -> DynaReplayBuffer:
         buffer = getattr(self.model, "replay_buffer", None)
         assert isinstance(buffer, DynaReplayBuffer)
-        return buffer.meter
+        return buffer
 
 
 def mean_return(agent: BaseAlgorithm, env: VecEnv, seed: int) -> float:

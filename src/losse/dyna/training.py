@@ -17,9 +17,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from losse.dyna.agents import agent_class, require_suitable_agent
 from losse.dyna.callback import DynaCallback
 from losse.dyna.checkpoint import latest_checkpoint, load_run, read_notes
-from losse.dyna.evaluation import EvaluationCallback, Report, TrainingProgress
+from losse.dyna.evaluation import EvaluationCallback
 from losse.dyna.make import make_dyna
 from losse.dyna.options import Training
+from losse.dyna.progress import MAKING, READING, TrainingObserver, TrainingProgress
 from losse.envs import ExploringStarts
 from losse.records import plain
 
@@ -30,7 +31,7 @@ def train(
     folder: Path | None = None,
     checkpoint_every: int = 10_000,
     resume: bool = False,
-    report: Report | None = None,
+    observer: TrainingObserver | None = None,
     callbacks: Sequence[BaseCallback] = (),
 ) -> TrainingProgress:
     """Train one agent with one seed.
@@ -46,8 +47,8 @@ def train(
     resume
         Go on from the checkpoint in ``folder``, if there is one. It must not have more steps than
         ``training`` asks for.
-    report
-        Is called after every evaluation.
+    observer
+        Is told of stages, steps and evaluations.
     callbacks
         Further ones of Stable-Baselines3, which see the agent itself.
 
@@ -62,6 +63,8 @@ def train(
     >>> [steps for steps, _ in result.curve], result.gradient_steps
     ([100, 200], 50)
     """
+    observer = observer or TrainingObserver()
+    observer.stage(MAKING)
     kind = agent_class(training.agent, training.backend)
     env, held_out = environments(training)
     try:
@@ -70,9 +73,11 @@ def train(
         if before is None or folder is None:
             agent = make_agent(training, kind, env)
         else:
+            observer.stage(READING)
             agent = load_run(kind, folder, env)
+            observer.stepped(agent.num_timesteps)
         evaluation = EvaluationCallback(
-            held_out, training.eval_every, training.seed, before or TrainingProgress(), report
+            held_out, training.eval_every, training.seed, before or TrainingProgress(), observer
         )
         keep = DynaCallback(
             checkpoint=folder,

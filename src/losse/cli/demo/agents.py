@@ -15,8 +15,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from losse.cli.demo.views import AgentView
 from losse.dyna.buffer import DynaReplayBuffer
-from losse.dyna.evaluation import TrainingProgress
 from losse.dyna.options import Training
+from losse.dyna.progress import TrainingProgress
 from losse.dyna.training import train
 from losse.envs import Gridworld
 from losse.paper import control
@@ -51,7 +51,7 @@ def train_agents(steps: int, seed: int, console: Console) -> Iterator[Trained]:
         memory = Memory()
         with AgentView(console, training) as view, warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning)
-            result = train(training, report=view.show, callbacks=[memory])
+            result = train(training, observer=view, callbacks=[memory])
         yield Trained(training, result, memory.stream())
 
 

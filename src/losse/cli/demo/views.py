@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from losse.dyna.options import Training
+from losse.dyna.progress import TrainingObserver, TrainingProgress
 from losse.envs.gridworld_dynamics import N_ACTIONS
 from losse.paper.control import TASKS
 from losse.paper.forgetting_places import CELLS, Frame
-
-if TYPE_CHECKING:
-    from losse.dyna.evaluation import TrainingProgress
-    from losse.dyna.options import Training
 
 LINES = 10
 """Largest number of plain lines, where there is no terminal."""
@@ -88,24 +86,25 @@ class LiveView:
             self._console.print(f"step {step}: {line()}", highlight=False, soft_wrap=True)
 
 
-class AgentView(LiveView):
+class AgentView(LiveView, TrainingObserver):
     """Shows one training: all returns so far, model errors, the first goal, the model's time."""
 
     def __init__(self, console: Console, training: Training) -> None:
         super().__init__(console, training.steps)
         self._name = NAMES.get(training.model, training.model)
+        self._begun = False
         self._task = TASKS[training.env]
         self._evaluations = training.steps // training.eval_every
         console.print(Text(f"{self._name}:", style="bold"))
 
-    def __enter__(self) -> Self:
-        super().__enter__()
-        if self._live:
-            self._live.update(Text("getting ready", style="dim"), refresh=True)
-        return self
+    def stage(self, name: str) -> None:
+        """Show what goes on before the first evaluation."""
+        if self._live and not self._begun:
+            self._live.update(Text(f"{name} ...", style="dim"), refresh=True)
 
-    def show(self, progress: TrainingProgress) -> None:
+    def evaluated(self, progress: TrainingProgress) -> None:
         """Show what a training has come to."""
+        self._begun = True
         self.update(
             progress.steps, lambda: self._picture(progress), lambda: self._line_of(progress)
         )

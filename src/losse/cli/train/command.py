@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import tyro
@@ -17,10 +17,8 @@ from rich.console import Console
 from losse.cli import INTERRUPTED, fail
 from losse.cli.train.view import TrainView
 from losse.dyna.options import Training
+from losse.dyna.progress import LOADING, TrainingProgress
 from losse.records import Record, file_name, plain, read_records, write_record
-
-if TYPE_CHECKING:
-    from losse.dyna.evaluation import TrainingProgress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +66,9 @@ class Settings:
         return self.out or default
 
 
-def main(arguments: Sequence[str]) -> None:
+def train_with(arguments: Sequence[str], console: Console) -> None:
     """Train with the options of the command line."""
     settings = Settings.read(arguments)
-    console = Console()
     try:
         run(settings, console)
     except (ValueError, TypeError, FloatingPointError, gymnasium.error.Error) as error:
@@ -83,9 +80,6 @@ def main(arguments: Sequence[str]) -> None:
 
 def run(settings: Settings, console: Console) -> Record:
     """Train, write the record and draw all records of the folder."""
-    from losse.cli.train.figure import draw
-    from losse.dyna.training import train
-
     training, folder = settings.whole_training(), settings.folder()
     _import_module_of(training.env)
     saved = folder / file_name(training.model, f"seed{training.seed}")
@@ -95,12 +89,16 @@ def run(settings: Settings, console: Console) -> Record:
         )
     with TrainView(console, training) as view, warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning)
+        view.stage(LOADING)
+        from losse.cli.train.figure import draw
+        from losse.dyna.training import train
+
         result = train(
             training,
             folder=saved,
             checkpoint_every=settings.checkpoint_every,
             resume=settings.resume,
-            report=view.show,
+            observer=view,
         )
     record = record_of(training, result)
     written = write_record(record, folder)
