@@ -25,10 +25,11 @@ from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.cache import Kind, is_cached, load
 from losse.cli import fail
 from losse.cli.progress import RunDisplay
-from losse.paper.experiment import Run
-from losse.paper.reproduce import EXTRAS, Job, path_of, refuse_other_settings
-from losse.paper.workers import Failure, run_jobs
-from losse.records import Record, read_records, write_record
+from losse.runs.experiment import Run
+from losse.runs.record import Record
+from losse.runs.runner import EXTRAS, Job, path_of, refuse_other_settings
+from losse.runs.store import read_records, write_record
+from losse.runs.workers import Failure, run_jobs
 
 REQUIRED = ("gymnasium", "mujoco")
 

@@ -16,7 +16,7 @@ from benchmarks.contenders.entries import ENTRIES, NEEDS
 from benchmarks import accuracy, accuracy_plan
 from benchmarks.streams import cache
 from losse.cli import main
-from losse.records import read_records
+from losse.runs.store import read_records
 
 FEW = {
     "environments": ("Pendulum-v1",),

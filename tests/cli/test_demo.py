@@ -20,8 +20,8 @@ from losse.cli.demo_view_maps import MapsView, draw_map
 from losse.dyna.training import Training
 from losse.dyna.watch import Progress
 from losse.envs.gridworld_dynamics import N_ACTIONS, move
-from losse.paper.forgetting_places import CELLS, Frame, Places
-from losse.records import read_records
+from losse.paper.forgetting.places import CELLS, Frame, Places
+from losse.runs.store import read_records
 
 STEPS, SEED = 126, 3  # not a multiple of 4, after which a DQN learns
 

@@ -8,7 +8,7 @@ pytest.importorskip("stable_baselines3")
 from losse.cli import main
 from losse.cli.train import Settings
 from losse.dyna.run import latest_checkpoint
-from losse.records import read_records
+from losse.runs.store import read_records
 
 OPTIONS = [
     *("--env", "CartPole-v1", "--backend", "sb3", "--planning-steps", "1"),

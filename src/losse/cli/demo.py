@@ -23,16 +23,18 @@ from losse.cli.demo_summary import summarise
 from losse.cli.demo_view_maps import MapsView
 from losse.cli.train import INTERRUPTED, record_of
 from losse.cli.train_figure import draw as draw_learning_curve
-from losse.paper import control, forgetting
-from losse.paper.experiment import Run
-from losse.paper.forgetting_figures import draw_maps, draw_shares
-from losse.paper.forgetting_places import Frame, follow
-from losse.paper.look import LOOK
-from losse.paper.report import save_figure
-from losse.records import Record, write_record
+from losse.paper.control import tasks as control
+from losse.paper.forgetting import experiment as forgetting
+from losse.paper.forgetting.figures import draw_maps, draw_shares
+from losse.paper.forgetting.places import Frame, follow
+from losse.runs.experiment import Run
+from losse.runs.record import Record
+from losse.runs.report import save_figure
+from losse.runs.store import write_record
+from losse.runs.style import RC as LOOK
 
 if TYPE_CHECKING:
-    from losse.paper.tabular import Transitions
+    from losse.paper.forgetting.q_learner import Transitions
 
 WORLD_MODELS: dict[str, dict[str, Any]] = {
     "online": {"learning_rate": 3e-5},  # the choice of `losse reproduce forgetting`

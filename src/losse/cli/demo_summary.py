@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from losse.envs import Gridworld
-from losse.paper.table import Table
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.table import Table
 
 
 def summarise(console: Console, agents: Sequence[Record], models: Sequence[Record]) -> None:

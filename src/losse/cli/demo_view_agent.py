@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from losse.cli.demo_view import LiveView
-from losse.paper.control import TASKS
+from losse.paper.control.tasks import TASKS
 
 if TYPE_CHECKING:
     from losse.dyna.training import Training

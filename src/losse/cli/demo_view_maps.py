@@ -10,7 +10,7 @@ from rich.text import Text
 
 from losse.cli.demo_view import LiveView
 from losse.envs.gridworld_dynamics import N_ACTIONS
-from losse.paper.forgetting_places import CELLS, Frame
+from losse.paper.forgetting.places import CELLS, Frame
 
 BARRIER, NEVER, BEFORE, NOW, WRONG = (
     "on grey30",

@@ -15,7 +15,9 @@ from rich.console import Console
 
 from losse.cli import fail
 from losse.cli.train_view import TrainView
-from losse.records import Record, file_name, plain, read_records, write_record
+from losse.runs.record import Record, file_name
+from losse.runs.store import read_records, write_record
+from losse.storage.jsonfile import plain
 
 if TYPE_CHECKING:
     from losse.dyna.training import Training

@@ -23,8 +23,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 from losse.dyna.agents import require_healthy
 from losse.dyna.buffer import DynaReplayBuffer
 from losse.dyna.models import environment_of
-from losse.records import write_json
 from losse.storage.atomic import replacing
+from losse.storage.jsonfile import write_json
 from losse.world import LosseWorldModel, PerfectModel, WorldModel
 
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)

@@ -22,7 +22,7 @@ from losse.dyna.models import METHODS
 from losse.dyna.run import latest_checkpoint, load_run, read_notes
 from losse.dyna.watch import Progress, Report, Watch
 from losse.envs import ExploringStarts
-from losse.records import plain
+from losse.storage.jsonfile import plain
 
 
 @dataclass(frozen=True, kw_only=True)
