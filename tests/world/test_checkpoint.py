@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from losse.storage.archive import ArchiveError, open_archive, write_archive
+from losse.storage.archive import ArchiveError
 from losse.world import LosseWorldModel
 from tests.world.worlds import (
     BOUNDED,
@@ -13,6 +13,8 @@ from tests.world.worlds import (
     PUSH,
     assert_identical,
     model_of,
+    put,
+    rewritten,
     small,
     some,
     transitions,
@@ -93,22 +95,6 @@ def test_functions_are_given_again(tmp_path):
     model_of().save(path)
     with pytest.raises(ValueError, match=r"termination=.* was given, but the model has"):
         LosseWorldModel.load(path, termination=ends)
-
-
-KIND, VERSION = LosseWorldModel.kind, LosseWorldModel.version
-
-
-def rewritten(path, change):
-    """The same archive with changed content and right checksums."""
-    with open_archive(path, KIND, VERSION) as archive:
-        header = dict(archive.header)
-        arrays = {name: archive.read(name) for name in archive.shapes}
-    change(header, arrays)
-    write_archive(path, KIND, VERSION, header, arrays)
-
-
-def put(name, value):
-    return lambda header, arrays: (header if name in header else arrays).update({name: value})
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,9 @@ def test_networks_of_the_paper():
         ({"xi": -1}, ValueError),
         ({"c": -1}, ValueError),
         ({"seed": 2**40}, ValueError),
+        ({"batch_size": 2**40}, ValueError),
+        ({"coreset_size": 2**40}, ValueError),
+        ({"hidden": (2**40,)}, ValueError),
         ({"termination": "sometimes"}, ValueError),
     ],
 )

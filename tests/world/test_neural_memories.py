@@ -83,8 +83,25 @@ def test_all_rows_stay_while_the_room_grows(monkeypatch):
 
 
 def test_wide_rows_get_less_room_at_first():
-    assert Everything(100_000).rows.nbytes <= memories.BYTES
-    assert len(Everything(10).rows) == memories.CAPACITY
+    for width, length in ((10, memories.CAPACITY), (100_000, 64)):
+        memory = Everything(width)
+        assert len(memory.rows) == 0  # none before it is needed
+        memory.add(np.zeros((1, width), np.float32))
+        assert len(memory.rows) == length
+        assert memory.rows.nbytes <= memories.BYTES
+
+
+def test_a_large_reservoir_takes_room_as_it_fills(monkeypatch):
+    monkeypatch.setattr(memories, "CAPACITY", 4)
+    memory = Reservoir(50, 1, seed=0)
+    lengths = []
+    for batch in batches(stream(200), [3, 2, 20, 30]):
+        memory.add(batch)
+        lengths.append(len(memory.rows))
+    assert lengths == [4, 16, 50, 50, 50]
+    small = Reservoir(50, 1, seed=0)
+    small.add(stream(200))
+    np.testing.assert_array_equal(memory.rows, small.rows)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1000])

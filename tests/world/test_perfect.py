@@ -1,5 +1,7 @@
 """A perfect model is right about everything that is not chance, in the units that agents see."""
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
@@ -80,9 +82,19 @@ def test_it_comes_back_as_it_was(tmp_path):
     again = PerfectModel.load(tmp_path / "model", env)
     assert again.n_transitions == 20
     np.testing.assert_array_equal(model.step(*data[:2])[0], again.step(*data[:2])[0])
-    (tmp_path / "other").write_text('{"n_transitions": 3}')
-    with pytest.raises(ValueError, match="other is not a saved PerfectModel"):
-        PerfectModel.load(tmp_path / "other", env)
+    right = json.loads((tmp_path / "model").read_text())
+    huge = right["noise"] | {"state": {"state": 2**200, "inc": 2**200}}
+    for text in (
+        '{"n_transitions": 3}',
+        "[" * 100_000,
+        "3",
+        "",
+        json.dumps(right | {"noise": huge}),
+        json.dumps(right | {"n_transitions": "many"}),
+    ):
+        (tmp_path / "other").write_text(text)
+        with pytest.raises(ValueError, match="other is not a saved PerfectModel"):
+            PerfectModel.load(tmp_path / "other", env)
 
 
 def test_what_it_cannot_know_is_refused():

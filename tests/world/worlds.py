@@ -4,6 +4,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from losse import FTLRegressor, LosseEncoder
+from losse.storage.archive import open_archive, write_archive
 from losse.world import LosseWorldModel
 
 BOUNDED = Box(-1.0, 1.0, (2,), dtype=np.float64)
@@ -45,3 +46,18 @@ def assert_identical(one, other, but="nothing"):
     assert left.keys() == right.keys()
     for name in [name for name in left if but not in name]:
         np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+def rewritten(path, *changes, kind=LosseWorldModel):
+    """The same archive with changed content and right checksums."""
+    with open_archive(path, kind.kind, kind.version) as archive:
+        header = dict(archive.header)
+        arrays = {name: archive.read(name) for name in archive.shapes}
+    for change in changes:
+        change(header, arrays)
+    write_archive(path, kind.kind, kind.version, header, arrays)
+
+
+def put(name, value):
+    """A change of one value or array of an archive."""
+    return lambda header, arrays: (header if name in header else arrays).update({name: value})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from losse.storage.state import State, StateReader, nested, split
 from losse.world.model import Function, WorldModel
 from losse.world.spaces import flat
 
+SPACES = ("observation_space", "action_space")
 _MOST = 1 << 62
 _DTYPES = [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)][1:]
 
@@ -63,7 +65,7 @@ class CheckpointedModel(WorldModel):
         progress
             As in `FTLRegressor.load`.
         """
-        known = {"observation_space": observation_space, "action_space": action_space}
+        known = dict(zip(SPACES, (observation_space, action_space), strict=True))
         functions = {"termination": termination, "reward": reward}
         with open_archive(path, cls.kind, cls.version, report(progress, "Loading")) as archive:
             saved = StateReader(archive, os.fsdecode(path))
@@ -72,7 +74,7 @@ class CheckpointedModel(WorldModel):
                 for name, space in known.items()
             }
             task |= {name: _rule(saved, name, function) for name, function in functions.items()}
-            settings = cls._settings(saved)
+            settings = cls._settings(saved, task)
             try:
                 model = cls(**task, **settings)
             except (TypeError, ValueError) as error:
@@ -98,8 +100,12 @@ class CheckpointedModel(WorldModel):
 
     @classmethod
     @abstractmethod
-    def _settings(cls, saved: StateReader) -> dict[str, Any]:
-        """Arguments of the class other than the task, from what `_state` returned."""
+    def _settings(cls, saved: StateReader, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of the class other than the task, from what `_state` returned.
+
+        Whatever makes a model large must agree with arrays of the file, so that a small file that
+        asks for a large model is refused before anything is allocated or compiled.
+        """
 
     def restore(self, saved: StateReader, version: int) -> None:
         """Take over what was learned from what `state` returned, as that version of it did."""

@@ -66,7 +66,7 @@ class PerfectModel(WorldModel):
             saved = json.loads(Path(path).read_text(encoding="utf-8"))
             model.rng.bit_generator.state = saved["noise"]
             model.n_transitions = int(saved["n_transitions"])
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise ValueError(f"{os.fspath(path)} is not a saved PerfectModel: {error}") from error
         return model
 

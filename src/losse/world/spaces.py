@@ -23,6 +23,8 @@ _LARGEST = LARGEST / 2
 _WHOLE = 2.0**53
 # Bounds are often kept in single precision: actions may overstep them by its rounding.
 _ROUNDING = 1e-6
+# Numbers of a row that still fit into memory, some rows at a time.
+_WIDEST = 1 << 24
 # Two sides from which an array of bytes is an image.
 _IMAGE = 32
 
@@ -136,10 +138,10 @@ class FlatChoices(FlatSpace):
     def __init__(self, space: spaces.Discrete | spaces.MultiDiscrete) -> None:
         self.discrete = isinstance(space, spaces.Discrete)
         counts = [space.n] if isinstance(space, spaces.Discrete) else space.nvec.reshape(-1)
+        super().__init__(space, sum(map(int, counts)))
         self._counts = np.array(counts, dtype=np.int64)
         self._first = np.asarray(space.start, dtype=np.int64).reshape(-1)
         self._ends = np.cumsum(self._counts)
-        super().__init__(space, int(self._ends[-1]))
 
     def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
         """See `FlatSpace`."""
@@ -301,6 +303,11 @@ def flat(name: str, space: spaces.Space[Any]) -> FlatSpace:
                 "gymnasium.wrappers.TransformObservation."
             )
         flattened = FlatBox(space)
+    if flattened is not None and flattened.width > _WIDEST:
+        raise TypeError(
+            f"{name}={space!r} is too large: {flattened.width} numbers a row, where {_WIDEST} are "
+            "the most. Describe the same with numbers (Box) instead of choices."
+        )
     if flattened is None or flattened.width == 0:
         raise TypeError(
             f"{name}={space!r} is not supported: world models know Box (of numbers, any shape), "

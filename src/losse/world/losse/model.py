@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy, deepcopy
 from typing import Any, Self
 
@@ -15,10 +16,11 @@ from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.settings import Settings
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.world.checkpoint import CheckpointedModel
+from losse.world.checkpoint import SPACES, CheckpointedModel
 from losse.world.losse.inputs import Inputs
 from losse.world.losse.learners import Learners, settings_of
 from losse.world.model import Function, locked
+from losse.world.spaces import flat
 
 GROWTH = 2
 """The scaling is learned anew whenever the rows have become this many times more."""
@@ -215,7 +217,10 @@ class LosseWorldModel(CheckpointedModel):
         return state
 
     @classmethod
-    def _settings(cls, saved: StateReader) -> dict[str, Any]:
+    def _settings(cls, saved: StateReader, task: Mapping[str, Any]) -> dict[str, Any]:
+        observations, actions = (flat(name, task[name]) for name in SPACES)
+        width = observations.width + (0 if actions.discrete else actions.width)
+        saved.part("inputs").require_shape("shift", (width,))
         settings = Settings.read(saved.part("template"))
         regressor = FTLRegressor(**settings.parameters)
         size = 1 if saved.flag("scaled") else saved.part("warm_up").count("size")

@@ -6,6 +6,7 @@ Rows are kept even where training diverges.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from losse.scaling import Scaling
 from losse.storage.state import State, StateReader, nested
 from losse.world.neural.fit import fit
 from losse.world.neural.memories import Memory, Recent, Rows
-from losse.world.neural.network import Network, Weights, new_weights
+from losse.world.neural.network import Network, new_weights
 from losse.world.neural.online import STEPS, WINDOW, new_synapses, train_tasks, train_window
 
 
@@ -28,8 +29,14 @@ class Learner(ABC):
     ) -> None:
         self.memory = memory
         self._network = network
+        self._n_inputs = n_inputs
         self._rate = np.float32(learning_rate)
-        self._trained = self._begin(new_weights(network, n_inputs, seed))
+        self._seed = seed
+
+    @cached_property
+    def _trained(self) -> Any:
+        """What training changes; it is made when it is first needed, which compiles."""
+        return self._begin()
 
     @property
     def parameters(self) -> Any:
@@ -47,11 +54,11 @@ class Learner(ABC):
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self.memory.restore(saved.part("memory"))
-        self._trained = read_leaves(saved, self._trained)
+        self._trained = read_leaves(saved, jax.eval_shape(self._begin))
 
-    def _begin(self, weights: Weights) -> Any:
+    def _begin(self) -> Any:
         """What training changes, before it has begun."""
-        return weights
+        return new_weights(self._network, self._n_inputs, self._seed)
 
 
 class Replay(Learner):
@@ -69,7 +76,6 @@ class Replay(Learner):
     ) -> None:
         super().__init__(network, n_inputs, memory, learning_rate=learning_rate, seed=seed)
         self._batch_size = batch_size
-        self._seed = np.uint32(seed)
         self._n_updates = 0
 
     def learn(self, rows: Rows, scaling: Scaling) -> bool:
@@ -81,7 +87,7 @@ class Replay(Learner):
             self.memory.rows,
             np.int32(self.memory.count),
             scaling,
-            self._seed,
+            np.uint32(self._seed),
             np.uint32(self._n_updates),
             self._rate,
             self._batch_size,
@@ -158,9 +164,9 @@ class Synaptic(Online):
             self._c,
         )
 
-    def _begin(self, weights: Weights) -> Any:
+    def _begin(self) -> Any:
         """See `Learner`."""
-        return new_synapses(weights)
+        return new_synapses(super()._begin())
 
 
 def leaves(tree: Any) -> State:

@@ -47,7 +47,7 @@ class Memory(Protocol):
 
 
 class Everything:
-    """All rows ever.
+    """All rows ever, or as many as there may be.
 
     Examples
     --------
@@ -57,12 +57,10 @@ class Everything:
     (3, (65536, 2))
     """
 
-    def __init__(self, width: int) -> None:
-        length = CAPACITY
-        while length > 1 and 4 * length * width > BYTES:
-            length //= 4
-        self.rows: Rows = np.zeros((length, width), np.float32)
+    def __init__(self, width: int, most: int = _MOST) -> None:
+        self.rows: Rows = np.zeros((0, width), np.float32)
         self.count = 0
+        self._most = most
 
     def add(self, new: Rows) -> None:
         """Keep new rows."""
@@ -72,13 +70,19 @@ class Everything:
         self.count = end
 
     def _make_room(self, needed: int) -> None:
-        length = len(self.rows)
+        """Let there be room for some rows; none is made before the first."""
+        width, length = self.rows.shape[1], len(self.rows)
+        if needed <= length:
+            return
+        if length == 0:
+            length = CAPACITY
+            while length > 1 and 4 * length * width > BYTES:
+                length //= 4
         while length < needed:
             length *= 4
-        if length > len(self.rows):
-            grown = np.zeros((length, self.rows.shape[1]), np.float32)
-            grown[: self.count] = self.rows[: self.count]
-            self.rows = grown
+        grown = np.zeros((min(length, self._most), width), np.float32)
+        grown[: len(self.rows)] = self.rows
+        self.rows = grown
 
     def state(self) -> State:
         """Values for a checkpoint."""
@@ -86,7 +90,9 @@ class Everything:
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
-        count = saved.count("count", at_most=_MOST)
+        self._read(saved, saved.count("count", at_most=self._most))
+
+    def _read(self, saved: StateReader, count: int) -> None:
         saved.require_shape("rows", (count, self.rows.shape[1]), np.float32)
         self._make_room(count)
         saved.array("rows", out=self.rows[:count])
@@ -124,7 +130,7 @@ class Recent:
         saved.array("rows", out=self.rows[len(self.rows) - self.count :])
 
 
-class Reservoir:
+class Reservoir(Everything):
     """A sample of a stream in which each of its rows is with the same probability.
 
     Vitter's algorithm R: row number t takes a random one of t places, if the reservoir has it. The
@@ -139,26 +145,23 @@ class Reservoir:
     """
 
     def __init__(self, size: int, width: int, seed: int) -> None:
-        self.rows: Rows = np.zeros((size, width), np.float32)
+        super().__init__(width, size)
         self.n_seen = 0
         self._seed = seed
         self._random = np.random.Generator(np.random.PCG64(seed))
-
-    @property
-    def count(self) -> int:
-        """Rows in the reservoir."""
-        return min(self.n_seen, len(self.rows))
 
     def add(self, new: Rows) -> None:
         """Take each new row in by its chance."""
         numbers = self.n_seen + np.arange(len(new))
         places = (self._random.random(len(new)) * (numbers + 1)).astype(np.int64)
-        places = np.where(numbers < len(self.rows), numbers, places)
-        taken = places < len(self.rows)
+        places = np.where(numbers < self._most, numbers, places)
+        taken = places < self._most
+        self.n_seen += len(new)
+        self.count = min(self.n_seen, self._most)
+        self._make_room(self.count)
         # In order of time: of rows that take the same place, the last one stays.
         for place, row in zip(places[taken], new[taken], strict=True):
             self.rows[place] = row
-        self.n_seen += len(new)
 
     def state(self) -> State:
         """Values for a checkpoint."""
@@ -167,6 +170,6 @@ class Reservoir:
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self.n_seen = saved.count("n_seen", at_most=_MOST)
-        saved.array("rows", out=self.rows[: self.count])
+        self._read(saved, min(self.n_seen, self._most))
         # One draw for each row so far.
         self._random = np.random.Generator(np.random.PCG64(self._seed).advance(self.n_seen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -14,13 +14,13 @@ from gymnasium import spaces
 from losse.checks import check_count, check_positive
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.world.checkpoint import CheckpointedModel
+from losse.world.checkpoint import SPACES, CheckpointedModel
 from losse.world.model import Function
 from losse.world.neural.learners import Learner, Online, Replay, Synaptic
 from losse.world.neural.memories import MEMORIES, Everything, Reservoir
-from losse.world.neural.network import Network, predict
+from losse.world.neural.network import Network, parameter_shapes, predict
 from losse.world.neural.units import Units
-from losse.world.spaces import one_hot
+from losse.world.spaces import flat, one_hot
 
 LARGEST = 1e30
 """Largest number that a network may see: squares of more leave the range of single precision."""
@@ -28,7 +28,7 @@ BLOCK = 4096
 """Rows that are predicted at once; fewer are filled up to a power of two."""
 NUMBERS = ("learning_rate", "xi", "c")
 COUNTS = {"batch_size": 1 << 24, "coreset_size": 1 << 28, "seed": 2**31 - 1}
-"""Settings of a checkpoint, with the largest that a file may ask for."""
+"""Settings that are whole numbers, with the largest of each."""
 _WIDEST = 1 << 16
 
 
@@ -123,15 +123,14 @@ class NeuralWorldModel(CheckpointedModel):
         self.batch_size = (256 if large else 32) if batch_size is None else batch_size
         self.coreset_size = (5000 if large else 100) if coreset_size is None else coreset_size
         self.learning_rate, self.xi, self.c, self.seed = learning_rate, xi, c, seed
-        for name in ("batch_size", "coreset_size"):
-            check_count(name, getattr(self, name))
+        for name, most in COUNTS.items():
+            check_count(name, getattr(self, name), at_least=0 if name == "seed" else 1)
+            if getattr(self, name) > most:
+                raise ValueError(f"{name}={getattr(self, name)} is too large: use up to {most}.")
         for name in ("learning_rate", "xi"):
             check_positive(name, getattr(self, name))
         if c != 0:
             check_positive("c", c)
-        check_count("seed", seed, at_least=0)
-        if seed > COUNTS["seed"]:
-            raise ValueError(f"seed={seed} is too large: use one up to {COUNTS['seed']}.")
         self._units = Units(self.observations, self.actions, self._n_targets)
         self._network = Network(self.hidden, self._n_targets)
         self._learner = self._new_learner()
@@ -198,10 +197,18 @@ class NeuralWorldModel(CheckpointedModel):
         }
 
     @classmethod
-    def _settings(cls, saved: StateReader) -> dict[str, Any]:
+    def _settings(cls, saved: StateReader, task: Mapping[str, Any]) -> dict[str, Any]:
+        hidden = saved.counts("hidden", at_most=_WIDEST)
+        observations, actions = (flat(name, task[name]).width for name in SPACES)
+        n_targets = observations + sum(
+            task[name] == "learned" for name in ("reward", "termination")
+        )
+        widths = [observations + actions, *hidden, n_targets]
+        for i, shape in enumerate(parameter_shapes(widths)):
+            saved.part("learner").require_shape(f"leaf{i}", shape, np.float32)
         return {
             "memory": saved.word("memory", MEMORIES),
-            "hidden": saved.counts("hidden", at_most=_WIDEST),
+            "hidden": hidden,
             **{name: saved.number(name) for name in NUMBERS},
             **{name: saved.count(name, at_most) for name, at_most in COUNTS.items()},
         }
@@ -217,6 +224,10 @@ def _layers(hidden: Sequence[int]) -> tuple[int, ...]:
     layers = tuple(hidden)
     for width in layers:
         check_count("hidden", width)
+        if width > _WIDEST:
+            raise ValueError(
+                f"hidden={hidden!r} has {width} units in a layer: use up to {_WIDEST}."
+            )
     if not layers:
         raise ValueError(f"hidden={hidden!r} has no layers: give the units of at least one.")
     return tuple(int(width) for width in layers)

@@ -6,7 +6,9 @@ scaled, each column by a shift and a factor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -57,6 +59,19 @@ def new_weights(network: Network, n_inputs: int, seed: int) -> Weights:
 def _new_weights(network: Network, key: Any, X: Any) -> Weights:
     parameters = network.init(key, X)["params"]
     return Weights(parameters, ADAM.init(parameters))
+
+
+def parameter_shapes(widths: Sequence[int]) -> list[tuple[int, ...]]:
+    """Shapes of a network's parameters in the order of its tree, from inputs to outputs.
+
+    Examples
+    --------
+    >>> parameter_shapes([5, 32, 2])
+    [(32,), (5, 32), (2,), (32, 2)]
+    """
+    layers = {f"hidden{i}": pair for i, pair in enumerate(pairwise(widths[:-1]))}
+    layers["last"] = widths[-2], widths[-1]
+    return [shape for _, (a, b) in sorted(layers.items()) for shape in ((b,), (a, b))]
 
 
 def loss(network: Network, parameters: Any, rows: Any, scaling: Scaling, mask: Any = 1.0) -> Any:
