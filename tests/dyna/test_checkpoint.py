@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import DQN, SAC
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from losse.dyna import DynaCallback, DynaReplayBuffer, load_run, save_run
+from losse.dyna import DynaCallback, DynaReplayBuffer, callback, load_run, save_run
 from losse.dyna.checkpoint import latest_checkpoint
 from losse.world import LosseWorldModel
 from tests.dyna.agents import Line, small
@@ -64,6 +66,22 @@ def test_only_the_latest_checkpoint_stays(tmp_path):
     assert load_run(DQN, tmp_path, Line()).num_timesteps == 100
 
 
+def test_checkpoints_come_early_and_by_the_clock_too(tmp_path, monkeypatch):
+    def saved_steps(**options):
+        steps = []
+        keep = DynaCallback(checkpoint=tmp_path, on_save=lambda _, n: steps.append(n), **options)
+        small().learn(40, callback=keep)
+        return steps
+
+    monkeypatch.setattr(callback, "FIRST_SECONDS", 1e-9)
+    assert saved_steps() == [4, 40]  # the first rollout, and the end
+    monkeypatch.setattr(callback, "SAVING_PAUSE", 0.0)
+    assert saved_steps(checkpoint_seconds=1e-9) == [*range(4, 40, 4), 40]
+    monkeypatch.setattr(callback, "SAVING_PAUSE", 1e9)  # saving takes too long
+    assert saved_steps(checkpoint_seconds=1e-9) == [4, 40]
+    assert saved_steps(checkpoint_every=20) == [4, 24, 40]
+
+
 def test_a_failed_save_leaves_the_one_before(tmp_path, monkeypatch):
     agent = small().learn(40)
     save_run(agent, tmp_path)
@@ -77,6 +95,45 @@ def test_a_failed_save_leaves_the_one_before(tmp_path, monkeypatch):
         save_run(agent, tmp_path)
     assert load_run(DQN, tmp_path, Line()).num_timesteps == 40
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_run_that_cannot_be_saved_is_saved_elsewhere_until_it_can_be(tmp_path, monkeypatch):
+    folder, spare, saved = tmp_path / "run", tmp_path / "spare", []
+    spare.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))
+    folder.write_text("in the way")
+
+    def note(place, steps):
+        saved.append(place)
+        if steps == 40:
+            folder.unlink()
+
+    keep = DynaCallback(checkpoint=folder, checkpoint_every=20, on_save=note)
+    with pytest.warns(UserWarning, match="cannot be written") as warned:
+        small().learn(60, callback=keep)
+    assert len(warned) == 1
+    assert saved[0] == saved[1]
+    assert saved[0].parent.parent == spare
+    assert saved[2] == folder
+    assert load_run(DQN, saved[0], Line()).num_timesteps == 40
+    assert load_run(DQN, folder, Line()).num_timesteps == 60
+
+
+def test_a_run_that_can_be_saved_nowhere_goes_on_and_says_so_at_its_end(tmp_path, monkeypatch):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("in the way")
+    agent = small().learn(20)
+    agent.set_logger(Logger(None, []))  # the usual one has a temporary folder
+    monkeypatch.setattr(tempfile, "tempdir", str(blocked))
+    monkeypatch.setattr(Path, "home", lambda: blocked)
+    monkeypatch.setattr(Path, "cwd", lambda: blocked)
+    keep = DynaCallback(checkpoint=blocked, checkpoint_every=20)
+    with (
+        pytest.warns(UserWarning, match="can be saved nowhere"),
+        pytest.raises(OSError, match="can be saved nowhere"),
+    ):
+        agent.learn(40, callback=keep, reset_num_timesteps=False)
+    assert agent.num_timesteps == 60
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
