@@ -108,14 +108,15 @@ def test_stage_outputs(n, F, S, seed, far):
     rng = np.random.default_rng(seed)
     P, W = lines(rng, F, 2 * UNITS, np.float32), lines(rng, 2 * UNITS, S, np.float32)
     P /= np.float32(np.sqrt(F))
-    offsets, affine = rng.normal(size=2 * UNITS).astype(np.float32), rng.normal(size=(F + 1, S))
+    offsets, affine = rng.normal(size=2 * UNITS).astype(np.float32), lines(rng, F, S, np.float32)
+    constant = rng.normal(size=S)
     X, out = far * rng.normal(size=(n, F)), np.empty((n, S))
     h = 3 * np.tanh(X @ P) + offsets
-    expected = (h * (1 + np.tanh(h)) / 2) @ W[:, :S] + np.hstack([X, np.ones((n, 1))]) @ affine
-    stage_outputs(X, P, offsets, W, affine, out)
+    expected = (h * (1 + np.tanh(h)) / 2) @ W[:, :S] + X @ affine[:, :S] + constant
+    stage_outputs(X, P, offsets, W, affine, constant, out)
     np.testing.assert_allclose(out, expected, atol=2e-6 * (1 + far) * 2 * UNITS)
     alone = np.empty((1, S))
-    stage_outputs(X[n // 2 : n // 2 + 1], P, offsets, W, affine, alone)
+    stage_outputs(X[n // 2 : n // 2 + 1], P, offsets, W, affine, constant, alone)
     np.testing.assert_array_equal(alone[0], out[n // 2])
 
 
@@ -124,7 +125,8 @@ def test_stage_outputs_are_finite_however_far_an_input_lies():
     P[:], W[:] = [[1.0], [-1.0]], 1.0
     out = np.empty((1, 1))
     X = np.array([[1e300, 1e300]])
-    stage_outputs(X, P, np.zeros(UNITS, np.float32), W, np.zeros((3, 1)), out)
+    zeros, affine = np.zeros(UNITS, np.float32), aligned((2, 16), np.float32)
+    stage_outputs(X, P, zeros, W, affine, np.zeros(1), out)
     assert np.isfinite(out).all()
 
 

@@ -153,6 +153,17 @@ def write_block(typingctx, array, offsets, column, sums):  # type: ignore[no-unt
     return types.void(array, offsets, types.int64, sums), codegen
 
 
+@intrinsic
+def plus(typingctx, sums, others):  # type: ignore[no-untyped-def]
+    """The sum of two blocks."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        pairs = zip(*(cgutils.unpack_tuple(builder, block) for block in args), strict=True)
+        return _pack(context, builder, sums, [builder.fadd(a, b) for a, b in pairs])
+
+    return sums(sums, sums), codegen
+
+
 def _products(sign):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         sums_type, array, _, _, vectors = signature.args

@@ -1,14 +1,24 @@
 """What a stage of the cascade predicts: two small matrix products around smooth units.
 
 The units, thousands for each row, are all the cost there is. They are computed in single precision,
-whose rounding (1e-7) is far below what the grids behind them resolve; their sums are doubles.
+whose rounding (1e-7) is far below what the grids behind them resolve, and summed block by block.
 """
 
 import numpy as np
 
-from losse._kernels.block import LINE_OF, ROWS, add_products, every, read, write_block, zeros
+from losse._kernels.block import (
+    LINE_OF,
+    ROWS,
+    add_products,
+    every,
+    plus,
+    read,
+    read_block,
+    write_block,
+    zeros,
+)
 from losse._kernels.jit import kernel
-from losse._kernels.simd import LINE, clamp, divide, load, multiply_add, splat, store
+from losse._kernels.simd import LINE, aligned_rows, clamp, divide, load, multiply_add, splat, store
 
 UNITS = 128
 """Units computed at once; their number is a multiple of this."""
@@ -16,7 +26,6 @@ BOUND = 3.0
 """Of a projection, in standard deviations."""
 
 _FLOATS = LINE // 4
-_AT_ONCE = len(ROWS)
 # Rows that share a block of weights while it is in the nearest cache.
 _TILE = 32
 # Numbers beyond this only differ in how far beyond every bound they are, and float32 ends at 3e38.
@@ -57,64 +66,69 @@ def _bend(U, rows, offsets, first):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _project(V, start, P, first, U):  # type: ignore[no-untyped-def]
-    """U = V P for some rows of V and the units from ``first``."""
-    F, m = P.shape
-    rows = every(start * F, F, ROWS)
+def _project(V, inputs, directions, first, U, units):  # type: ignore[no-untyped-def]
+    """U = V directions for a block of rows and `UNITS` units."""
+    F, m = directions.shape
     for o in range(0, UNITS, _FLOATS):
-        sums = zeros(P, ROWS, LINE_OF)
+        sums = zeros(directions, inputs, LINE_OF)
         for f in range(F):
-            sums = add_products(sums, V, rows, f, read(P, f * m + first + o, LINE_OF))
-        write_block(U, every(o, UNITS, ROWS), 0, sums)
+            sums = add_products(sums, V, inputs, f, read(directions, f * m + first + o, LINE_OF))
+        write_block(U, units, o, sums)
 
 
 @kernel
-def _combine(U, W, first, out):  # type: ignore[no-untyped-def]
-    """out = U W for the weights of the units from ``first``."""
-    S = W.shape[1]
-    rows = every(0, UNITS, ROWS)
+def _combine(U, units, count, weights, first, total, outputs):  # type: ignore[no-untyped-def]
+    """total += U weights for a block of rows and some units."""
+    S = weights.shape[1]
     for q in range(0, S, _FLOATS):
-        sums = zeros(W, ROWS, LINE_OF)
-        for u in range(UNITS):
-            sums = add_products(sums, U, rows, u, read(W, (first + u) * S + q, LINE_OF))
-        write_block(out, every(q, S, ROWS), 0, sums)
+        sums = zeros(weights, units, LINE_OF)
+        for u in range(count):
+            sums = add_products(sums, U, units, u, read(weights, (first + u) * S + q, LINE_OF))
+        write_block(total, outputs, q, plus(sums, read_block(total, outputs, q, LINE_OF)))
 
 
 @kernel
-def stage_outputs(X, directions, offsets, weights, affine, out):  # type: ignore[no-untyped-def]
-    """out = weights^T h sigmoid(2 h) + affine^T [x, 1], with h = 3 tanh(directions^T x) + offsets.
+def _add_units(V, start, rows, first, directions, offsets, weights, affine, U, total):  # type: ignore[no-untyped-def]
+    """Add what a block of units contributes to the outputs of some rows."""
+    F, S = directions.shape[0], weights.shape[1]
+    inputs, outputs = every(start * F, F, rows), every(start * S, S, rows)
+    units = every(0, UNITS, rows)
+    if first == 0:
+        _combine(V, inputs, F, affine, 0, total, outputs)
+    _project(V, inputs, directions, first, U, units)
+    _bend(U, len(rows), offsets, first)
+    _combine(U, units, UNITS, weights, first, total, outputs)
 
-    ``directions`` (F, units), ``offsets`` (units) and ``weights`` (units, outputs) are floats with
-    rows of whole lines, units a multiple of `UNITS`. ``affine`` (F + 1, outputs) and ``out`` are
-    doubles. A row's result does not depend on the others.
+
+@kernel
+def stage_outputs(X, directions, offsets, weights, affine, constant, out):  # type: ignore[no-untyped-def]
+    """out = weights^T h sigmoid(2 h) + affine^T x + constant, h = 3 tanh(directions^T x) + offsets.
+
+    ``directions`` (F, units), ``offsets`` (units), ``weights`` (units, outputs) and ``affine``
+    (F, outputs) are floats with rows of whole lines, units a multiple of `UNITS`; ``constant`` and
+    ``out`` are doubles. A row's result does not depend on the others.
     """
     F, units = directions.shape
     S = weights.shape[1]
     n = X.shape[0]
+    at_once = len(ROWS)
     V = np.empty((_TILE, F), np.float32)
-    U = np.empty((_AT_ONCE, UNITS), np.float32)
-    part = np.empty((_AT_ONCE, S), np.float32)
-    total = np.empty((_TILE, affine.shape[1]))
+    U = aligned_rows(at_once, UNITS // 2).view(np.float32)
+    total = aligned_rows(_TILE, S // 2).view(np.float32)
     for start in range(0, n, _TILE):
         count = min(_TILE, n - start)
-        filled = -(-count // _AT_ONCE) * _AT_ONCE
-        for r in range(filled):
-            x = X[start + min(r, count - 1)]  # the last row fills a block up
-            t = total[r]
-            t[:] = affine[F]
+        whole = count // at_once * at_once
+        for r in range(count):
             for f in range(F):
-                v = x[f]
-                for j in range(t.shape[0]):
-                    t[j] += v * affine[f, j]
+                v = X[start + r, f]
                 v = v if v < _HUGE else _HUGE
                 V[r, f] = v if v > -_HUGE else -_HUGE
+        total[:] = 0.0
         for first in range(0, units, UNITS):
-            for r in range(0, filled, _AT_ONCE):
-                _project(V, r, directions, first, U)
-                _bend(U, _AT_ONCE, offsets, first)
-                _combine(U, weights, first, part)
-                for k in range(_AT_ONCE):
-                    for j in range(total.shape[1]):
-                        total[r + k, j] += part[k, j]
+            for r in range(0, whole, at_once):
+                _add_units(V, r, ROWS, first, directions, offsets, weights, affine, U, total)
+            for r in range(whole, count):
+                _add_units(V, r, (0,), first, directions, offsets, weights, affine, U, total)
         for r in range(count):
-            out[start + r] = total[r]
+            for j in range(constant.shape[0]):
+                out[start + r, j] = constant[j] + total[r, j]

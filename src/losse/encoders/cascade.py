@@ -62,7 +62,7 @@ class Stage:
 
     @cached_property
     def _prepared(self) -> tuple[npt.NDArray[Any], ...]:
-        """Directions, offsets and weights as the kernel takes them, and the affine part."""
+        """Directions, offsets, weights, and the affine part of these, as the kernel takes them."""
         d, m = self.directions.shape
         units, outputs = -(-m // UNITS) * UNITS, self.weights.shape[1]
         directions, offsets = aligned((d, units), np.float32), aligned((units,), np.float32)
@@ -70,7 +70,9 @@ class Stage:
         directions[:, :m] = self.directions / BOUND
         offsets[:m] = self.offsets
         weights[:m, :outputs] = self.weights[:m]
-        return directions, offsets, weights, np.ascontiguousarray(self.weights[m:])
+        affine = aligned((d, weights.shape[1]), np.float32)
+        affine[:, :outputs] = self.weights[m:-1]
+        return directions, offsets, weights, affine, self.weights[-1].copy()
 
     def __getstate__(self) -> dict[str, Array]:
         return self.state()
