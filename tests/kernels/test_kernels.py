@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from losse._kernels.accumulate import add_packed, add_square
 from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
+from losse._kernels.cascade import UNITS, stage_outputs
 from losse._kernels.encode import project, project_rows
 from losse._kernels.inverse import combine_rows, dot_rows, mirror
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
@@ -100,6 +101,33 @@ def test_project(F, axes, seed):
     np.testing.assert_allclose(out, h, atol=1e-12)
     project_rows(X, 0, 7, shift, scale, 3.0, P, True, np.empty((7, F)), out)
     np.testing.assert_allclose(out, 1 / (1 + np.exp(-h)), rtol=1e-14)
+
+
+@given(n=SIZES, F=SIZES, S=SIZES, seed=st.integers(0, 99), far=st.sampled_from([0.1, 1.0, 100.0]))
+def test_stage_outputs(n, F, S, seed, far):
+    rng = np.random.default_rng(seed)
+    P, W = lines(rng, F, 2 * UNITS, np.float32), lines(rng, 2 * UNITS, S, np.float32)
+    P /= np.float32(np.sqrt(F))
+    offsets, affine = rng.normal(size=2 * UNITS).astype(np.float32), lines(rng, F, S, np.float32)
+    constant = rng.normal(size=S)
+    X, out = far * rng.normal(size=(n, F)), np.empty((n, S))
+    h = 3 * np.tanh(X @ P) + offsets
+    expected = (h * (1 + np.tanh(h)) / 2) @ W[:, :S] + X @ affine[:, :S] + constant
+    stage_outputs(X, P, offsets, W, affine, constant, out)
+    np.testing.assert_allclose(out, expected, atol=2e-6 * (1 + far) * 2 * UNITS)
+    alone = np.empty((1, S))
+    stage_outputs(X[n // 2 : n // 2 + 1], P, offsets, W, affine, constant, alone)
+    np.testing.assert_array_equal(alone[0], out[n // 2])
+
+
+def test_stage_outputs_are_finite_however_far_an_input_lies():
+    P, W = aligned((2, UNITS), np.float32), aligned((UNITS, 16), np.float32)
+    P[:], W[:] = [[1.0], [-1.0]], 1.0
+    out = np.empty((1, 1))
+    X = np.array([[1e300, 1e300]])
+    zeros, affine = np.zeros(UNITS, np.float32), aligned((2, 16), np.float32)
+    stage_outputs(X, P, zeros, W, affine, np.zeros(1), out)
+    assert np.isfinite(out).all()
 
 
 @pytest.mark.parametrize(("grids", "bins", "dim"), [(4, 3, 2), (5, 4, 1), (3, 2, 3)])

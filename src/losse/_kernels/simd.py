@@ -73,7 +73,7 @@ class _LineModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, _vector(fe_type.dtype))
 
 
-def _broadcast(builder, vector, scalar):  # type: ignore[no-untyped-def]
+def broadcast(builder, vector, scalar):  # type: ignore[no-untyped-def]
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, scalar, ir.IntType(32)(0))
     lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
@@ -85,7 +85,7 @@ def _pointer(context, builder, array_type, array, offset):  # type: ignore[no-un
     return builder.bitcast(builder.gep(data, [offset]), _vector(array_type.dtype).as_pointer())
 
 
-def _llvm(builder, name, args):  # type: ignore[no-untyped-def]
+def call_vector(builder, name, args):  # type: ignore[no-untyped-def]
     vector = args[0].type
     suffix = f"v{vector.count}f{64 if vector.element == ir.DoubleType() else 32}"
     prototype = ir.FunctionType(vector, [vector] * len(args))
@@ -98,7 +98,7 @@ def splat(typingctx, scalar):  # type: ignore[no-untyped-def]
     """The same number in every lane."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return _broadcast(builder, _vector(signature.args[0]), args[0])
+        return broadcast(builder, _vector(signature.args[0]), args[0])
 
     return LineType(scalar)(scalar), codegen
 
@@ -131,7 +131,7 @@ def multiply_add(typingctx, left, right, total):  # type: ignore[no-untyped-def]
     """left * right + total, fused."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return _llvm(builder, "fma", args)
+        return call_vector(builder, "fma", args)
 
     return left(left, left, left), codegen
 
@@ -162,7 +162,7 @@ def clamp(typingctx, line, limit):  # type: ignore[no-untyped-def]
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         line, limit = args
-        high = _broadcast(builder, line.type, limit)
+        high = broadcast(builder, line.type, limit)
         low = builder.fneg(high)
         line = builder.select(builder.fcmp_ordered("<", line, high), line, high)
         return builder.select(builder.fcmp_ordered(">", line, low), line, low)
@@ -175,7 +175,7 @@ def floor(typingctx, line):  # type: ignore[no-untyped-def]
     """Each lane rounded down."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return _llvm(builder, "floor", args)
+        return call_vector(builder, "floor", args)
 
     return line(line), codegen
 

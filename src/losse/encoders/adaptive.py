@@ -131,7 +131,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
         own: State = {"offset": self.offset_, "stage_outputs": self._width - self.n_features_in_}
         for k, stage in enumerate(self._stages):
-            own |= nested(f"stage{k}", stage._asdict())
+            own |= nested(f"stage{k}", stage.state())
         return super().state() | own
 
     def restore(self, saved: StateReader) -> None:

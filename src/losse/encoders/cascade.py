@@ -10,13 +10,18 @@ keeps it within bounds where there were no data. Most of its directions P are gr
 targets, found by a first round with random ones.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit
 
+from losse._kernels.cascade import BOUND, UNITS, stage_outputs
+from losse._kernels.simd import aligned, padded
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.typing import Array
 
@@ -28,14 +33,13 @@ FOUND = 0.8
 """Share of a stage's directions that are gradients."""
 PLACES = 800
 """Rows at which gradients are taken."""
-BOUND = 3.0
-"""Of a projection, in standard deviations."""
 FIRST_RIDGE = 1e-3
 RIDGES = (1e-4, 1e-3, 1e-2)
 """Of which a stage takes the one with the least error on rows left out."""
 
 
-class Stage(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Stage:
     """One closed-form model: directions (d, m), offsets (m) and weights (m + d + 1, outputs)."""
 
     directions: Array
@@ -43,8 +47,35 @@ class Stage(NamedTuple):
     weights: Array
 
     def predict(self, V: Array) -> Array:
-        """Predictions for rows that the stage was not fitted on."""
-        return np.asarray(_features(V, self.directions, self.offsets) @ self.weights)
+        """Predictions for rows that the stage was not fitted on, units in single precision."""
+        out = np.empty((len(V), self.weights.shape[1]))
+        stage_outputs(V, *self._prepared, out)
+        return out
+
+    def state(self) -> dict[str, Array]:
+        """What a checkpoint keeps."""
+        return {
+            "directions": self.directions,
+            "offsets": self.offsets,
+            "weights": self.weights,
+        }
+
+    @cached_property
+    def _prepared(self) -> tuple[npt.NDArray[Any], ...]:
+        """Directions, offsets, weights, and the affine part of these, as the kernel takes them."""
+        d, m = self.directions.shape
+        units, outputs = -(-m // UNITS) * UNITS, self.weights.shape[1]
+        directions, offsets = aligned((d, units), np.float32), aligned((units,), np.float32)
+        weights = aligned((units, padded(outputs, np.float32)), np.float32)
+        directions[:, :m] = self.directions / BOUND
+        offsets[:m] = self.offsets
+        weights[:m, :outputs] = self.weights[:m]
+        affine = aligned((d, weights.shape[1]), np.float32)
+        affine[:, :outputs] = self.weights[m:-1]
+        return directions, offsets, weights, affine, self.weights[-1].copy()
+
+    def __getstate__(self) -> dict[str, Array]:
+        return self.state()
 
 
 def fit_cascade(
