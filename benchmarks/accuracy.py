@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -24,11 +25,11 @@ from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.cache import Kind, is_cached, load
 from losse.cli import fail
 from losse.cli.progress import RunDisplay
-from losse.extras import require
-from losse.paper.experiment import Run
-from losse.paper.reproduce import Job, path_of, refuse_other_settings
-from losse.paper.workers import Failure, run_jobs
-from losse.records import Record, read_records, write_record
+from losse.runs.experiment import Run
+from losse.runs.record import Record
+from losse.runs.runner import EXTRAS, Job, path_of, refuse_other_settings
+from losse.runs.store import read_records, write_record
+from losse.runs.workers import Failure, run_jobs
 
 REQUIRED = ("gymnasium", "mujoco")
 
@@ -117,7 +118,12 @@ def complete(settings: Settings, console: Console) -> str:
 def require_packages(runs: Sequence[Run]) -> None:
     """Raise ModuleNotFoundError if a contender needs a package that is not installed."""
     for method in sorted({run.method for run in runs} & set(NEEDS)):
-        require(method, NEEDS[method], otherwise="or name others with --contenders")
+        if find_spec(NEEDS[method]) is None:
+            raise ModuleNotFoundError(
+                f"{method} needs {NEEDS[method]!r}: pip install 'losse[{EXTRAS[NEEDS[method]]}]', "
+                "or name others with --contenders",
+                name=NEEDS[method],
+            )
 
 
 def prepare(runs: Sequence[Run], settings: Settings, console: Console) -> None:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from benchmarks import accuracy_summary as summary
 from benchmarks.accuracy_plan import LENGTH, TASKS, WHERE
-from losse.paper.look import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW, plot_means
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW, plot_means
 
 STYLES: dict[str, dict[str, Any]] = {
     "recommended": {"color": BLUE, "marker": "o", "linewidth": 2.4},

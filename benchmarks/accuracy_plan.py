@@ -9,7 +9,7 @@ from benchmarks.accuracy_measure import BATCH
 from benchmarks.contenders.variants import STALE, VARIANTS
 from benchmarks.streams.cache import Kind
 from benchmarks.streams.tasks import CUTS
-from losse.paper.experiment import Run
+from losse.runs.experiment import Run
 
 EXPERIMENT = "accuracy"
 Preset = Literal["quick", "full"]

@@ -9,8 +9,8 @@ import matplotlib as mpl
 
 from benchmarks.accuracy_figures import draw
 from benchmarks.accuracy_table import document, fill, long_table
-from losse.paper.look import LOOK
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.style import LOOK
 
 
 def report(records: Sequence[Record], folder: Path) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.accuracy_measure import LEVELS, largest_rises
 from benchmarks.accuracy_plan import LENGTH, TASKS
-from losse.paper.table import Mean, mean_and_error
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.table import Mean, mean_and_error
 
 Series = dict[int, Mean]
 """A figure by the number of rows learned."""

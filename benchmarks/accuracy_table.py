@@ -15,8 +15,8 @@ from benchmarks.accuracy_plan import WHERE
 from benchmarks.contenders.entries import ENTRIES
 from benchmarks.contenders.variants import VARIANTS
 from benchmarks.streams.cache import Kind
-from losse.paper.table import Cell, Mean, Table
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.table import Cell, Mean, Table
 
 KINDS: dict[Kind, str] = {
     "random": "Random policy",

@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from losse.paper.discrete_control import METHODS
+
 from benchmarks import dyna_report
 from benchmarks.dyna_profile import Job, measure
 from losse.paper.control import RL, TASKS
-from losse.paper.discrete_control import METHODS
-from losse.paper.workers import Failure, run_jobs
-from losse.records import Record, read_records, write_record
+from losse.runs.record import Record
+from losse.runs.store import read_records, write_record
+from losse.runs.workers import Failure, run_jobs
 
 REQUIRED = RL
 

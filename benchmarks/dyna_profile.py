@@ -10,7 +10,7 @@ from functools import wraps
 from typing import Any
 from unittest import mock
 
-from losse.records import Record
+from losse.runs.record import Record
 
 IMPORTS, SETUP, ACTING, REPLAY = "imports", "setup", "acting and environment", "replay, real rows"
 GRADIENT, EVALUATION = "gradient steps", "evaluation"
@@ -101,7 +101,7 @@ def profile(job: Job, clock: Clock) -> Record:
     over the second half, in which nothing is compiled any more.
     """
     from losse.paper import control, discrete_control
-    from losse.paper.experiment import Run
+    from losse.runs.experiment import Run
 
     options = control.options_of(job.model, job.env, job.steps, discrete_control.USUAL_RATE)
     run = Run("bench-dyna", job.model, job.env, job.seed, options)

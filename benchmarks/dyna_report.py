@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from losse.paper.discrete_control import METHODS
+
 from benchmarks.dyna_profile import ACTING, MODEL, PARTS, TRAINING, Seconds, share, total
 from benchmarks.report import HEADER, Measure, duration, lines
 from losse.paper.control import TASKS
-from losse.paper.discrete_control import METHODS
-from losse.paper.table import Table
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.table import Table
 
 LARGEST_SHARE = 0.25
 TIMED = "losse/Gridworld-v0"
@@ -149,7 +150,7 @@ def draw(records: Iterable[Record], path: Path) -> None:
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
-    from losse.paper.look import LOOK
+    from losse.runs.style import LOOK
 
     found = _ordered(records)[::-1]
     with mpl.rc_context(LOOK):

@@ -18,9 +18,10 @@ from typing import Any, Literal
 import numpy as np
 
 from losse.envs.gridworld_dynamics import START_SIZE, at_goal, move
-from losse.paper.table import Table, mean_score
-from losse.paper.workers import Failure, run_jobs
-from losse.records import Record, file_name, read_records, write_record
+from losse.runs.record import Record, file_name
+from losse.runs.store import read_records, write_record
+from losse.runs.table import Table, mean_score
+from losse.runs.workers import Failure, run_jobs
 
 REQUIRED = ("gymnasium", "stable_baselines3", "sbx")
 EVALUATIONS = 20

@@ -21,7 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.river_track import METHODS, REAL, STREAMS, Method, Stream
 from losse.integrations.river import LosseRegressor
-from losse.records import Record, read_record, read_records, write_record
+from losse.runs.record import Record
+from losse.runs.store import read_record, read_records, write_record
 
 CHECKPOINTS = 20
 

@@ -19,7 +19,8 @@ from benchmarks import report
 from benchmarks.context import Bench
 from benchmarks.core import SECTIONS, Settings
 from benchmarks.sections import growth
-from losse.records import Record, read_records, write_record
+from losse.runs.record import Record
+from losse.runs.store import read_records, write_record
 
 
 def parse(fields: dict[str, Any]) -> Settings:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import HEADER, Measure, duration, lines
-from losse.records import Record
+from losse.runs.record import Record
 
 METHODS = ("losse", "full-replay", "online", "si", "coreset")
 SETTINGS = ("discrete", "continuous")

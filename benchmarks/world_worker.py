@@ -21,7 +21,8 @@ from benchmarks.timing import Contender, Timings, clock
 from benchmarks.worker import pin
 from benchmarks.world import Setting, Settings
 from losse import FTLRegressor, LosseEncoder
-from losse.records import Record, read_records, write_record
+from losse.runs.record import Record
+from losse.runs.store import read_records, write_record
 from losse.world import WorldModel, make_world_model
 
 WINDOW_ONLY = ("online", "si")

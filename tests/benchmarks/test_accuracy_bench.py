@@ -16,8 +16,7 @@ from benchmarks.contenders.entries import ENTRIES, NEEDS
 from benchmarks import accuracy, accuracy_plan
 from benchmarks.streams import cache
 from losse.cli import main
-from losse.extras import EXTRAS
-from losse.records import read_records
+from losse.runs.store import read_records
 
 FEW = {
     "environments": ("Pendulum-v1",),
@@ -115,7 +114,7 @@ def test_drawn_again_from_the_records_alone(settings):
 
 def test_a_missing_package_is_named_before_anything_is_computed(tmp_path, monkeypatch):
     monkeypatch.setitem(NEEDS, "river-amf", "river_of_another_world")
-    monkeypatch.setitem(EXTRAS, "river_of_another_world", "river")
+    monkeypatch.setitem(accuracy.EXTRAS, "river_of_another_world", "river")
     wanted = accuracy.Settings(**{**FEW, "contenders": ("knn", "river-amf")}, results=tmp_path)
     with pytest.raises(ModuleNotFoundError, match=r"river-amf needs .* 'losse\[river\]'"):
         accuracy.run(wanted)

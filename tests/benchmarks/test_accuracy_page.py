@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from benchmarks.accuracy_table import KINDS, fill
 
-from losse.records import Record, read_records
+from losse.runs.record import Record
+from losse.runs.store import read_records
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")

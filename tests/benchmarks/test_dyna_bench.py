@@ -18,8 +18,9 @@ from benchmarks.dyna_profile import (
 
 from benchmarks import dyna, dyna_profile, dyna_report
 from losse.paper import control
-from losse.paper.workers import Failure
-from losse.records import Record, read_records
+from losse.runs.record import Record
+from losse.runs.store import read_records
+from losse.runs.workers import Failure
 
 GRIDWORLD = "losse/Gridworld-v0"
 

@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from benchmarks import gridworld_dqn as bench
-from losse.records import Record
+from losse.runs.record import Record
 
 
 class Guide:

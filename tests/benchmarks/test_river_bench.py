@@ -12,7 +12,7 @@ from river import evaluate, metrics
 from benchmarks import river as bench
 from benchmarks import river_track as track
 from losse.cli import main
-from losse.records import read_records
+from losse.runs.store import read_records
 
 FEW = {"methods": ("losse", "linear"), "streams": ("Friedman",), "samples": 30, "seeds": 2}
 

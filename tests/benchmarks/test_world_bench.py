@@ -7,7 +7,8 @@ pytest.importorskip("jax")
 from benchmarks.world import Settings
 
 from benchmarks import world_report, world_worker
-from losse.records import Record, read_records, write_record
+from losse.runs.record import Record
+from losse.runs.store import read_records, write_record
 
 
 def record(method, per_row, cpu=None, setting="discrete"):

@@ -20,8 +20,8 @@ from losse.cli.demo.views import AgentView, MapsView, draw_map
 from losse.dyna.options import Training
 from losse.dyna.progress import TrainingProgress
 from losse.envs.gridworld_dynamics import N_ACTIONS, move
-from losse.paper.forgetting_places import CELLS, Frame, Places
-from losse.records import read_records
+from losse.paper.forgetting.places import CELLS, Frame, Places
+from losse.runs.store import read_records
 
 STEPS, SEED = 126, 3  # not a multiple of 4, after which a DQN learns
 

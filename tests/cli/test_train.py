@@ -19,7 +19,7 @@ from losse.cli.train.view import TrainView
 from losse.dyna.checkpoint import latest_checkpoint
 from losse.dyna.options import Training
 from losse.dyna.progress import COMPILING, TrainingProgress
-from losse.records import read_records
+from losse.runs.store import read_records
 
 OPTIONS = [
     *("--env", "CartPole-v1", "--backend", "sb3", "--planning-steps", "1"),

@@ -199,7 +199,7 @@ def test_an_oracle_needs_a_known_environment():
 
 
 def test_options_are_plain():
-    from losse.records import plain
+    from losse.storage.jsonfile import plain
 
     assert json.loads(json.dumps(plain(training())))["agent_options"] == SMALL
 

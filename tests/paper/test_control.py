@@ -9,11 +9,12 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("sbx")
 pytest.importorskip("rliable")
 
-from losse.paper import control, discrete_control, replay_efficiency
-from losse.paper.control_summary import interquartile
-from losse.paper.experiment import SWEEP_SEED, folder_of
-from losse.paper.reproduce import reproduce
-from losse.records import Record, read_records
+from losse.paper.control import discrete_control, replay_efficiency, tasks
+from losse.paper.control.summary import interquartile
+from losse.runs.experiment import SWEEP_SEED, folder_of
+from losse.runs.record import Record
+from losse.runs.runner import reproduce
+from losse.runs.store import read_records
 
 GRIDWORLD = "losse/Gridworld-v0"
 
@@ -34,7 +35,7 @@ def record(method, env, seed, score, **settings):
 
 
 def test_normalised_returns_run_from_zero_to_one():
-    for task in control.TASKS.values():
+    for task in tasks.TASKS.values():
         assert task.normalised(task.worst) == 0
         assert task.normalised(task.best) == 1
 
@@ -85,7 +86,7 @@ def test_without_a_choice_there_is_no_sweep():
 
 def test_ordinary_options_say_nothing_of_controls():
     # Records that exist are compared with these: another key would make them useless.
-    assert control.options_of("losse", GRIDWORLD, None, 1e-3) == {
+    assert tasks.options_of("losse", GRIDWORLD, None, 1e-3) == {
         "steps": 15_000,
         "learning_rate": 1e-3,
         "planning_steps": 16,
@@ -96,7 +97,7 @@ def test_ordinary_options_say_nothing_of_controls():
         "target_update_gradient_steps": 100,
         "rescale_obs": True,
         "eval_episodes": 5,
-        "agent": control.AGENT,
+        "agent": tasks.AGENT,
         "model": {"regressor": "paper"},
     }
 
@@ -123,7 +124,7 @@ def test_exploring_starts_are_kept_apart():
 
 
 def test_an_oracle_with_exploring_starts_from_run_to_figure(tmp_path, monkeypatch):
-    monkeypatch.setattr(control, "EVALUATIONS", 2)
+    monkeypatch.setattr(tasks, "EVALUATIONS", 2)
     settings = discrete_control.Settings(
         methods=("oracle",),
         envs=("MountainCar-v0",),
@@ -133,7 +134,7 @@ def test_an_oracle_with_exploring_starts_from_run_to_figure(tmp_path, monkeypatc
         out=tmp_path,
         exploring_starts=True,
     )
-    assert reproduce("discrete-control", settings, Mock()) == []
+    assert reproduce(discrete_control, settings, Mock()) == []
     (made,) = read_records(tmp_path)
     assert made.method == "oracle"
     assert made.settings["exploring_starts"] is True
@@ -149,7 +150,7 @@ def test_unknown_tasks_are_refused():
 
 
 def test_a_run_becomes_a_record(monkeypatch):
-    monkeypatch.setattr(control, "EVALUATIONS", 2)
+    monkeypatch.setattr(tasks, "EVALUATIONS", 2)
     settings = discrete_control.Settings(
         methods=("losse",), envs=("MountainCar-v0",), seeds=1, steps=160
     )
@@ -167,7 +168,7 @@ def test_table_and_figure():
     records = [
         record(method, env, seed, seed / 10 + (method == "losse"))
         for method in ("losse", "online")
-        for env in control.TASKS
+        for env in tasks.TASKS
         for seed in range(3)
     ]
     shown = discrete_control.table(records)
@@ -177,7 +178,7 @@ def test_table_and_figure():
     figures = discrete_control.draw(records)
     assert list(figures) == ["curves", "interquartile"]
     (axes,) = figures["interquartile"].axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["Losse", "online"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Losse", "network, online"]
     # Without the same seeds of every task there is no mean over tasks.
     assert list(discrete_control.draw(records[1:3])) == ["curves", "interquartile"]
     assert list(discrete_control.draw(records[:4])) == ["curves"]

@@ -6,10 +6,11 @@ import pytest
 from losse import FTLRegressor
 from losse.cli import main
 from losse.paper import load
-from losse.paper.denoising import ADAM, CLOSED_FORM, METHODS, Settings, final, sweep
-from losse.paper.denoising_learners import ACTIVE, make_encoder, swept_option
-from losse.paper.denoising_training import active_features, learn_linear, linear_error
-from losse.records import Record, read_records
+from losse.paper.denoising.experiment import ADAM, CLOSED_FORM, METHODS, Settings, final, sweep
+from losse.paper.denoising.learners import ACTIVE, make_encoder, swept_option
+from losse.paper.denoising.linear_layer import active_features, learn_linear, linear_error
+from losse.runs.record import Record
+from losse.runs.store import read_records
 
 ADAM_AND_FTL = ("losse", "losse-ftl")
 
@@ -105,9 +106,9 @@ def test_runs_from_end_to_end_and_goes_on_where_it_was(tmp_path, capsys):
         assert (tmp_path / name).stat().st_size > 100
     assert "paper" not in (tmp_path / "table.md").read_text()  # those are MNIST's
 
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.jsonl")}
     main(command)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.jsonl")} == before
     capsys.readouterr()
 
 
@@ -136,7 +137,7 @@ def test_on_mnist_the_papers_figures_stand_beside_ours():
 
 
 def test_the_paper_preset_has_the_papers_sweeps(monkeypatch):
-    monkeypatch.setattr("losse.paper.denoising.load_images", _few_images)
+    monkeypatch.setattr("losse.paper.denoising.experiment.load_images", _few_images)
     settings = Settings(preset="paper")
     runs = sweep(settings)
     values = {
@@ -161,7 +162,7 @@ def test_the_paper_preset_has_the_papers_sweeps(monkeypatch):
 
 
 def test_the_paper_preset_without_data_says_what_to_do(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("losse.paper.denoising_data.MIRRORS", ())
+    monkeypatch.setattr("losse.paper.denoising.data.MIRRORS", ())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(SystemExit, match="2"):
         main(["reproduce", "denoising", "--preset", "paper", "--out", str(tmp_path / "out")])
@@ -191,6 +192,6 @@ def test_the_experiment_has_the_names_that_the_machinery_needs():
 
 
 def _few_images(dataset, folder):
-    from losse.paper.denoising_data import Images
+    from losse.paper.denoising.data import Images
 
     return Images(np.zeros((10, 28, 28), np.float32), "0" * 64)

@@ -7,8 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from losse.paper import denoising_data
-from losse.paper.denoising_data import (
+from losse.paper.denoising import data
+from losse.paper.denoising.data import (
     FILES,
     DataError,
     centre_patches,
@@ -45,8 +45,8 @@ def mirror(tmp_path, monkeypatch, images):
     for name, part in zip(FILES, (images[:15], images[15:]), strict=True):
         (folder / f"{name}.gz").write_bytes(gzip.compress(idx(part)))
         digests[name] = hashlib.sha256(idx(part)).hexdigest()
-    monkeypatch.setattr(denoising_data, "FILES", digests)
-    monkeypatch.setattr(denoising_data, "MIRRORS", (f"{folder.as_uri()}/",))
+    monkeypatch.setattr(data, "FILES", digests)
+    monkeypatch.setattr(data, "MIRRORS", (f"{folder.as_uri()}/",))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return folder
 
@@ -101,7 +101,7 @@ def test_downloads_once(mirror, images):
 
 def test_a_damaged_cache_is_replaced(mirror, images):
     load_images("mnist")
-    cached = denoising_data.cache_folder() / TRAIN
+    cached = data.cache_folder() / "mnist" / TRAIN
     cached.write_bytes(b"half a file")
     load_images.cache_clear()
     assert len(load_images("mnist").pixels) == len(images)
@@ -112,7 +112,7 @@ def test_a_wrong_download_is_refused_and_not_kept(mirror, images):
     (mirror / f"{TRAIN}.gz").write_bytes(gzip.compress(idx(images[:3])))
     with pytest.raises(DataError, match="the checksum is wrong"):
         load_images("mnist")
-    assert not denoising_data.cache_folder().exists()
+    assert not data.cache_folder().exists()
 
 
 def test_without_data_and_network_both_ways_are_named(mirror):

@@ -1,6 +1,5 @@
 """Figure 1: the stream narrows, the test knows the truth, and the records hold the pictures."""
 
-import json
 from itertools import pairwise
 
 import numpy as np
@@ -12,11 +11,11 @@ pytest.importorskip("gymnasium")
 from losse.cli import main
 from losse.envs import Gridworld
 from losse.envs.gridworld_dynamics import move
-from losse.paper import forgetting
-from losse.paper.experiment import Run
-from losse.paper.forgetting_places import CELLS, RECENT, STRICT, TOLERANCE, Places, follow
-from losse.paper.tabular import QTable, explore
-from losse.records import read_records
+from losse.paper.forgetting import experiment as forgetting
+from losse.paper.forgetting.places import CELLS, RECENT, STRICT, TOLERANCE, Places, follow
+from losse.paper.forgetting.q_learner import QTable, explore
+from losse.runs.experiment import Run
+from losse.runs.store import read_records
 
 
 class Perfect:
@@ -189,7 +188,7 @@ def test_the_figures_need_nothing_but_the_records(folder, monkeypatch):
 
 def test_the_animation_has_a_picture_for_every_map(folder):
     image = pytest.importorskip("PIL.Image")
-    count = len(json.loads((folder / "losse_losse-Gridworld-v0_seed0.json").read_text())["curve"])
+    count = len(read_records(folder)[0].curve)
     with image.open(folder / "animation.gif") as animation:
         assert animation.n_frames >= count
 
@@ -197,7 +196,7 @@ def test_the_animation_has_a_picture_for_every_map(folder):
 def test_every_network_has_candidates_on_seeds_of_their_own():
     settings = forgetting.Settings(preset="paper")
     runs = forgetting.sweep(settings)
-    assert {run.method for run in runs} == set(forgetting.NETWORKS)
+    assert {run.method for run in runs} == set(forgetting.MEMORIES)
     assert min(run.seed for run in runs) >= 10_000
     assert len({run.name for run in runs}) == len(runs)
 

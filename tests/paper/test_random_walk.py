@@ -12,10 +12,13 @@ import optax
 
 from losse import LosseEncoder
 from losse.cli import main
-from losse.paper import networks, random_walk, walks
-from losse.paper.experiment import Run
-from losse.paper.random_walk import METHODS, PRESETS, Settings, execute, final, sweep
-from losse.records import Record, read_records
+from losse.paper import network
+from losse.paper.random_walk import experiment as random_walk
+from losse.paper.random_walk import networks, walks
+from losse.paper.random_walk.experiment import METHODS, PRESETS, Settings, execute, final, sweep
+from losse.runs.experiment import Run
+from losse.runs.record import Record
+from losse.runs.store import read_records
 
 
 def make(method, level=0.9, seed=0, samples=1000, **options):
@@ -94,18 +97,18 @@ def test_the_compiled_stream_is_a_loop_of_adam_steps():
         X, Y, X[:, 0], hidden=(8, 8), learning_rate=1e-2, seeds=[5], checkpoints=3
     )
     optimiser = optax.adam(1e-2)
-    parameters = networks.initialise(jax.random.key(5), (1, 8, 8, 1))
+    parameters = network.initialise(jax.random.key(5), (1, 8, 8, 1))
     state = optimiser.init(parameters)
 
     @jax.jit
     def update(parameters, state, x, y):
-        slope = jax.grad(lambda p: ((networks.predict(p, x) - y) ** 2).mean())(parameters)
+        slope = jax.grad(lambda p: ((network.forward(p, x)[:, 0] - y) ** 2).mean())(parameters)
         change, state = optimiser.update(slope, state)
         return optax.apply_updates(parameters, change), state
 
     for x, y in zip(X[0], Y[0], strict=True):
         parameters, state = update(parameters, state, x, y)
-    expected = networks.predict(parameters, X[0, 0])
+    expected = network.forward(parameters, X[0, 0])[:, 0]
     assert learned.predictions.shape == (3, 1, 4)
     np.testing.assert_allclose(learned.predictions[-1, 0], expected, rtol=1e-3, atol=1e-4)
 

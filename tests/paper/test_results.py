@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from losse.paper import load
-from losse.records import read_records
+from losse.runs.store import read_records
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "results.md"

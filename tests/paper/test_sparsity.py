@@ -7,11 +7,11 @@ pytest.importorskip("tyro")
 
 from losse import FTLRegressor, LosseEncoder
 from losse.cli import main
-from losse.paper import walks
-from losse.paper.experiment import Run
-from losse.paper.gradient import ReachedCells, descend
-from losse.paper.sparsity import PRESETS, Settings, execute
-from losse.records import read_records
+from losse.paper.random_walk import walks
+from losse.paper.sparsity.descent import ReachedCells, descend
+from losse.paper.sparsity.experiment import PRESETS, Settings, execute
+from losse.runs.experiment import Run
+from losse.runs.store import read_records
 
 GRIDS = {"n_grids": 10, "grid_dim": 2}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module, metadata
 from typing import NamedTuple, NoReturn
 
@@ -25,6 +25,7 @@ COMMANDS = {
     "train": Command("train an agent with a world model on any environment", extra="rl"),
     "reproduce": Command("rebuild a table or figure of the paper", extra="paper"),
     "plot": Command("draw a table and figure again from its records", extra="paper"),
+    "records": Command("list, sort, check, drop or export the records of runs", extra="cli"),
     "bench": Command("measure speed and accuracy (in a source checkout)", extra="dev"),
 }
 
@@ -53,6 +54,17 @@ def fail(message: str) -> NoReturn:
     raise SystemExit(2)
 
 
+def listing(summaries: Mapping[str, str]) -> str:
+    """Names with what they mean, one per line and in columns.
+
+    >>> print(listing({"a": "first", "long": "second"}))
+      a     first
+      long  second
+    """
+    width = max(map(len, summaries), default=0)
+    return "\n".join(f"  {name:<{width}}  {text}" for name, text in summaries.items())
+
+
 def _run(name: str, arguments: list[str]) -> None:
     try:
         import_module(f"{__name__}.{name}").main(arguments)
@@ -64,5 +76,5 @@ def _run(name: str, arguments: list[str]) -> None:
 
 
 def _usage() -> str:
-    lines = ["usage: losse [--version] <command> [--help] [options]", "", "commands:"]
-    return "\n".join(lines + [f"  {name:<11}{c.summary}" for name, c in COMMANDS.items()])
+    commands = listing({name: command.summary for name, command in COMMANDS.items()})
+    return f"usage: losse [--version] <command> [--help] [options]\n\ncommands:\n{commands}"

@@ -1,8 +1,8 @@
-"""`losse bench [name]`: run a benchmark of the source checkout.
+"""`losse bench [section]`: run a benchmark of the source checkout.
 
-A benchmark is a file `benchmarks/<name>.py` with a dataclass `Settings`, which is also its command
-line, and a function `run(settings)`. It may name packages that it needs in processes of its own as
-`REQUIRED`. The benchmarks are not part of the installed package.
+The package `benchmarks` beside the source names its sections in `SECTIONS`, each with its module
+and a summary. A module has a dataclass `Settings`, which is also its command line, a function
+`run(settings)`, and may name the packages that it needs as `REQUIRED`.
 """
 
 from __future__ import annotations
@@ -16,24 +16,30 @@ from pathlib import Path
 import tyro
 
 import losse
-from losse.cli import fail
+from losse.cli import fail, listing
 
 DEFAULT = "core"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the benchmark named by the first argument with the options that follow."""
+    """Run the section named by the first argument with the options that follow."""
     name, options = DEFAULT, list(arguments)
     if options and not options[0].startswith("-"):
         name, *options = options
     folder = find_benchmarks()
     if folder is None:
         fail("bench needs a source checkout: no folder 'benchmarks' beside the package or here")
-    if name not in (names := benchmark_names(folder)):
-        fail(f"no benchmark {name!r} in {folder}; choose from: {', '.join(names) or 'none'}")
-    # Benchmarks share modules, so they are imported as the package that their folder is.
+    # Sections share modules, so they are imported as the package that their folder is.
     sys.path.insert(0, str(folder.parent))
-    module = import_module(f"benchmarks.{name}")
+    sections = import_module("benchmarks").SECTIONS
+    if arguments and arguments[0] in ("-h", "--help"):
+        print("usage: losse bench [section] [--help] [options]\n\nsections:")
+        print(listing({key: section.summary for key, section in sections.items()}))
+        print(f"\nWithout a section: {DEFAULT}.")
+        raise SystemExit(0)
+    if name not in sections:
+        fail(f"no section {name!r} in {folder}; choose from: {', '.join(sections)}")
+    module = import_module(f"benchmarks.{sections[name].module}")
     for package in getattr(module, "REQUIRED", ()):
         if find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
@@ -44,8 +50,3 @@ def find_benchmarks() -> Path | None:
     """Return the folder `benchmarks` of the checkout that losse runs from, or of this directory."""
     roots = [Path(losse.__file__).resolve().parents[2], Path.cwd()]
     return next((r / "benchmarks" for r in roots if (r / "benchmarks").is_dir()), None)
-
-
-def benchmark_names(folder: Path) -> list[str]:
-    """Return the names of the files in `folder` that are benchmarks, not shared code."""
-    return sorted(p.stem for p in folder.glob("*.py") if "class Settings" in p.read_text())

@@ -10,7 +10,8 @@ import tyro
 
 from losse.cli import fail
 from losse.cli.reproduce import experiment_name
-from losse.paper.report import report
+from losse.paper import load
+from losse.runs.report import report
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     name, options = experiment_name("plot", arguments)
     settings = tyro.cli(Settings, prog=f"losse plot {name}", args=options)
     try:
-        files = report(name, settings.out or Path("results", name))
+        files = report(load(name), settings.out or Path("results", name))
     except (FileNotFoundError, ValueError) as error:
         fail(str(error))
     print("\n".join(map(str, files)))

@@ -1,4 +1,4 @@
-"""How the runs of an experiment proceed: a live line on a terminal, plain lines elsewhere."""
+"""Progress of an experiment's runs: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from losse.paper.reproduce import Job
-from losse.paper.workers import Failure
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.runner import Job
+from losse.runs.workers import Failure
 
 QUIET_SECONDS = 5.0  # between two plain lines
 

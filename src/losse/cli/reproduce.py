@@ -9,14 +9,12 @@ from dataclasses import replace
 import tyro
 from rich.console import Console
 
-from losse.cli import fail
+from losse.cli import INTERRUPTED, fail, listing
 from losse.cli.progress import RunDisplay
 from losse.paper import EXPERIMENTS, load
-from losse.paper.experiment import folder_of
-from losse.paper.report import report
-from losse.paper.reproduce import reproduce
-
-INTERRUPTED = 130  # the exit code of a command that Ctrl-C ended
+from losse.runs.experiment import folder_of
+from losse.runs.report import report
+from losse.runs.runner import reproduce
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -29,20 +27,20 @@ def main(arguments: Sequence[str]) -> None:
         args=options,
         config=(tyro.conf.FlagCreatePairsOff,),
     )
-    settings = replace(settings, out=folder_of(settings, name))
+    folder = folder_of(settings, name)
+    settings = replace(settings, out=folder)
     console = Console()
     with RunDisplay(console, name) as display:
         try:
-            failed = reproduce(name, settings, display)
+            failed = reproduce(experiment, settings, display)
         except (ValueError, ModuleNotFoundError) as error:
             fail(str(error))
         except KeyboardInterrupt:
             display.close()
             console.print("Interrupted. The same command goes on from here.")
             raise SystemExit(INTERRUPTED) from None
-    folder = folder_of(settings, name)
     try:
-        files = report(name, folder)
+        files = report(experiment, folder)
         console.print(f"Table and figures: {', '.join(map(str, files))}", soft_wrap=True)
     except FileNotFoundError as error:
         print(f"losse: {error}", file=sys.stderr)
@@ -57,7 +55,7 @@ def experiment_name(command: str, arguments: Sequence[str]) -> tuple[str, list[s
     name, *options = list(arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(f"usage: losse {command} <experiment> [--help] [options]\n\nexperiments:")
-        print("\n".join(f"  {key:<13}{text}" for key, text in EXPERIMENTS.items()))
+        print(listing({key: entry.summary for key, entry in EXPERIMENTS.items()}))
         raise SystemExit(0)
     if name not in EXPERIMENTS:
         fail(f"no experiment {name!r}; choose from: {', '.join(EXPERIMENTS)}")

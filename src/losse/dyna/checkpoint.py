@@ -24,8 +24,8 @@ from losse import world
 from losse.dyna.buffer import DynaReplayBuffer
 from losse.dyna.divergence import require_healthy
 from losse.dyna.models import environment_of
-from losse.records import write_json
 from losse.storage.atomic import replacing
+from losse.storage.jsonfile import write_json
 from losse.world import PerfectModel, WorldModel
 
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)

@@ -22,7 +22,7 @@ from losse.dyna.make import make_dyna
 from losse.dyna.options import Training
 from losse.dyna.progress import MAKING, READING, TrainingObserver, TrainingProgress
 from losse.envs import ExploringStarts
-from losse.records import plain
+from losse.storage.jsonfile import plain
 
 
 def train(

@@ -1,22 +1,41 @@
-"""The paper's tables and figures, one module each, rebuilt from scratch on this library."""
+"""The paper's tables and figures, one package each, rebuilt from scratch on this library."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
-    from losse.paper.experiment import Experiment
+    from losse.runs.experiment import Experiment
+
+
+class Entry(NamedTuple):
+    """An experiment: the module within this package, and what it rebuilds."""
+
+    module: str
+    summary: str
+
 
 EXPERIMENTS = {
-    "denoising": "Table 1: encoders on image denoising",
-    "random-walk": "figures 4 and 9: learning a drifting stream without forgetting",
-    "sparsity": "figure 7: is it the sparse features or the update that does not forget?",
-    "forgetting": "figure 1: where world models are wrong while an agent's visits narrow",
-    "discrete-control": "figure 5, top: world models in Dyna on Gridworld, MountainCar, Acrobot",
-    "replay-efficiency": "figure 6: Losse against replay of several sizes, by samples and time",
+    "denoising": Entry("denoising.experiment", "Table 1: encoders on image denoising"),
+    "random-walk": Entry(
+        "random_walk.experiment", "figures 4 and 9: learning a drifting stream without forgetting"
+    ),
+    "sparsity": Entry(
+        "sparsity.experiment", "figure 7: the same sparse features, learned by gradient descent"
+    ),
+    "forgetting": Entry(
+        "forgetting.experiment",
+        "figure 1: where world models are wrong as an agent's visits narrow",
+    ),
+    "discrete-control": Entry(
+        "control.discrete_control", "figure 5, top: world models in Dyna on three discrete tasks"
+    ),
+    "replay-efficiency": Entry(
+        "control.replay_efficiency", "figure 6: Losse against replay of several sizes"
+    ),
 }
-"""What each experiment rebuilds; `random-walk` is the module `losse.paper.random_walk`."""
+"""All experiments by their name on the command line and in results/."""
 
 
 def load(name: str) -> Experiment:
@@ -27,4 +46,4 @@ def load(name: str) -> Experiment:
     """
     if name not in EXPERIMENTS:
         raise ValueError(f"no experiment {name!r}; choose from: {', '.join(EXPERIMENTS)}")
-    return cast("Experiment", import_module(f"{__name__}.{name.replace('-', '_')}"))
+    return cast("Experiment", import_module(f"{__name__}.{EXPERIMENTS[name].module}"))

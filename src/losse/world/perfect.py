@@ -14,7 +14,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import RescaleObservation
 
 from losse.envs.true_dynamics import true_dynamics
-from losse.records import write_json
+from losse.storage.jsonfile import write_json
 from losse.typing import Array
 from losse.world.model import WorldModel
 

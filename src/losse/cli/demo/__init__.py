@@ -23,17 +23,19 @@ from losse.cli.demo.views import MapsView
 from losse.cli.train.command import record_of
 from losse.cli.train.figure import draw as draw_learning_curve
 from losse.envs import Gridworld
-from losse.paper import control, forgetting
-from losse.paper.experiment import Run
-from losse.paper.forgetting_figures import draw_maps, draw_shares
-from losse.paper.forgetting_places import Frame, follow
-from losse.paper.look import LOOK
-from losse.paper.report import save_figure
-from losse.paper.table import Table
-from losse.records import Record, write_record
+from losse.paper.control import tasks as control
+from losse.paper.forgetting import experiment as forgetting
+from losse.paper.forgetting.figures import draw_maps, draw_shares
+from losse.paper.forgetting.places import Frame, follow
+from losse.runs.experiment import Run
+from losse.runs.record import Record
+from losse.runs.report import save_figure
+from losse.runs.store import write_record
+from losse.runs.style import RC as LOOK
+from losse.runs.table import Table
 
 if TYPE_CHECKING:
-    from losse.paper.tabular import Transitions
+    from losse.paper.forgetting.q_learner import Transitions
 
 WORLD_MODELS: dict[str, dict[str, Any]] = {
     "online": {"learning_rate": 3e-5},  # the choice of `losse reproduce forgetting`

@@ -19,10 +19,10 @@ from losse.dyna.options import Training
 from losse.dyna.progress import TrainingProgress
 from losse.dyna.training import train
 from losse.envs import Gridworld
-from losse.paper import control
-from losse.paper.discrete_control import NAME, USUAL_RATE
-from losse.paper.experiment import Run
-from losse.paper.tabular import Transitions
+from losse.paper.control import tasks as control
+from losse.paper.control.discrete_control import NAME, USUAL_RATE
+from losse.paper.forgetting.q_learner import Transitions
+from losse.runs.experiment import Run
 from losse.world import make_world_model
 
 ENVIRONMENT = "losse/Gridworld-v0"

@@ -18,8 +18,8 @@ from rich.text import Text
 from losse.dyna.options import Training
 from losse.dyna.progress import TrainingObserver, TrainingProgress
 from losse.envs.gridworld_dynamics import N_ACTIONS
-from losse.paper.control import TASKS
-from losse.paper.forgetting_places import CELLS, Frame
+from losse.paper.control.tasks import TASKS
+from losse.paper.forgetting.places import CELLS, Frame
 
 LINES = 10
 """Largest number of plain lines, where there is no terminal."""

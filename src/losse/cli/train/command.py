@@ -18,7 +18,9 @@ from losse.cli import INTERRUPTED, fail
 from losse.cli.train.view import TrainView
 from losse.dyna.options import Training
 from losse.dyna.progress import LOADING, TrainingProgress
-from losse.records import Record, file_name, plain, read_records, write_record
+from losse.runs.record import Record, file_name
+from losse.runs.store import read_records, write_record
+from losse.storage.jsonfile import plain
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from losse.paper.look import BLACK, BLUE, GREEN, LOOK, ORANGE, PURPLE, SKY, VERMILION
-from losse.records import Record
+from losse.runs.record import Record
+from losse.runs.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from losse.runs.style import RC as LOOK
 
 STYLES: dict[str, dict[str, Any]] = {
     "losse": {"color": BLUE},

@@ -1,0 +1,86 @@
+"""Figures of control, drawn from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from losse.paper.control.summary import interquartile
+from losse.paper.control.tasks import TASKS, curves_of, tasks_of
+from losse.runs.record import Record
+from losse.runs.style import GREEN, ORANGE, PURPLE, SKY, VERMILION, plot_means, style_of
+from losse.runs.table import means_of
+
+SIZES = (SKY, GREEN, PURPLE, VERMILION, ORANGE)
+"""Colours of the coresets, by size."""
+
+
+def draw_curves(records: Sequence[Record], methods: Sequence[str]) -> Figure:
+    """Normalised return along training, one task beside the other."""
+    envs = tasks_of(records)
+    figure = Figure(figsize=(3.3 * len(envs), 3.3), layout="constrained")
+    panels = figure.subplots(1, len(envs), sharey=True, squeeze=False)[0]
+    for axes, env in zip(panels, envs, strict=True):
+        for method in methods:
+            own = [r for r in records if (r.method, r.setting) == (method, env)]
+            if own:
+                steps, returns = curves_of(own)
+                _plot(axes, steps, returns, style_of(method).line())
+        axes.set(title=TASKS[env].title, xlabel="environment steps")
+        axes.locator_params(axis="x", nbins=4)
+    panels[0].set(ylabel="normalised return")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def draw_interquartile(records: Sequence[Record], methods: Sequence[str]) -> Figure | None:
+    """The interquartile mean of each method; None if no method has all that it takes."""
+    envs = tasks_of(records)
+    found = {
+        method: summary
+        for method in methods
+        if (summary := interquartile([r for r in records if r.method == method], envs))
+    }
+    if not found:
+        return None
+    figure = Figure(figsize=(5.5, 0.8 + 0.3 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    for place, (method, summary) in enumerate(found.items()):
+        colour = style_of(method).color
+        axes.barh(place, summary.high - summary.low, 0.6, summary.low, color=colour, alpha=0.35)
+        axes.plot([summary.estimate] * 2, [place - 0.3, place + 0.3], color=colour)
+    axes.set_yticks(range(len(found)), [style_of(method).label for method in found])
+    axes.invert_yaxis()
+    axes.set(xlabel="interquartile mean, 95 % interval")
+    axes.set_xlim(left=0)
+    return figure
+
+
+def draw_efficiency(records: Sequence[Record]) -> Figure:
+    """Normalised return by environment steps, and by seconds of training."""
+    figure = Figure(figsize=(7.5, 3.3), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for method in ("losse", "coreset"):
+        sizes = sorted({record.setting for record in records if record.method == method})
+        for k, size in enumerate(sizes):
+            own = [r for r in records if (r.method, r.setting) == (method, size)]
+            style = style_of(method).line()
+            if method == "coreset":
+                style |= {"label": f"coreset of {size:g}", "color": SIZES[k % len(SIZES)]}
+            steps, returns = curves_of(own)
+            _plot(left, steps, returns, style)
+            seconds = np.array([r.details["cpu_seconds"] for r in own])[:, :, 1].mean(axis=0)
+            _plot(right, seconds, returns, style)
+    left.set(title="By samples", xlabel="environment steps", ylabel="normalised return")
+    right.set(title="By time", xlabel="seconds on the processor")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    return figure
+
+
+def _plot(axes: Axes, x: Any, returns: Any, style: dict[str, Any]) -> None:
+    plot_means(axes, x, means_of(returns), positive=False, **style)

@@ -1,0 +1,1 @@
+"""Table 1: encoders on image denoising."""

@@ -1,0 +1,1 @@
+"""Figure 1: where world models are wrong while an agent's visits narrow."""

@@ -1,0 +1,1 @@
+"""Figure 7: gradient descent and follow-the-leader on the same sparse features."""
