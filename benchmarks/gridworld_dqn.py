@@ -1,4 +1,4 @@
-"""Can a plain DQN learn the Gridworld?  Rewards and limits of an episode, each with a few seeds.
+"""`losse bench gridworld-dqn`: a plain DQN in the Gridworld, for rewards and limits of an episode.
 
 This is how the defaults of `losse/Gridworld-v0` were chosen. The agent is SBX's DQN with as many
 gradient steps as steps of the environment. Every so often its greedy policy tries some episodes of
@@ -16,12 +16,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from rich.console import Console
 
+from benchmarks.display import show
+from losse.cli import fail
+from losse.cli.progress import RunDisplay
 from losse.envs.gridworld_dynamics import START_SIZE, at_goal, move
-from losse.runs.record import Record, file_name
-from losse.runs.store import read_records, write_record
+from losse.runs.experiment import Run
+from losse.runs.record import Record
+from losse.runs.runner import complete
+from losse.runs.store import Store
 from losse.runs.table import Table, mean_score
-from losse.runs.workers import Failure, run_jobs
 
 REQUIRED = ("gymnasium", "stable_baselines3", "sbx")
 EVALUATIONS = 20
@@ -61,43 +66,30 @@ class Settings:
     """Folder of the records and the table; runs that have a record are not repeated."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One agent."""
-
-    reward: str
-    limit: int
-    seed: int
-    steps: int
-
-    @property
-    def setting(self) -> str:
-        """The reward and the limit in one word."""
-        return f"{self.reward}-{self.limit}"
-
-
 def run(settings: Settings) -> list[Record]:
     """Learn what has no record yet; write the table of all."""
-    jobs = [
-        Job(reward, limit, seed, settings.steps)
+    runs = [
+        Run("gridworld-dqn", "dqn", f"{reward}-{limit}", seed, options_of(settings, reward, limit))
         for seed in range(settings.seeds)
         for reward, limit in product(settings.rewards, settings.limits)
     ]
-    missing = [
-        job
-        for job in jobs
-        if not (settings.out / f"{file_name('dqn', job.setting, f'seed{job.seed}')}.json").exists()
-    ]
-    for job, result in run_jobs(learn, missing, settings.workers):
-        if isinstance(result, Failure):
-            raise RuntimeError(f"{job} failed: {result.reason}\n{result.trace}")
-        write_record(result, settings.out)
-        print(f"{job.setting}, seed {job.seed}: {result.score:.0%} reach the goal")
-    records = read_records(settings.out)
-    text = table(records).markdown()
-    (settings.out / "table.md").write_text(text + "\n", encoding="utf-8")
-    print(text)
+    store = Store(settings.out)
+    with RunDisplay(Console(), "gridworld-dqn") as display:
+        failed = complete(learn, runs, store, display, name="agents", workers=settings.workers)
+    records = store.read()
+    if records:
+        text = table(records).markdown() + "\n"
+        (settings.out / "table.md").write_text(text, encoding="utf-8")
+        show(text)
+    if failed:
+        fail(f"{len(failed)} runs failed: {', '.join(run.name for run in failed)}")
     return records
+
+
+def options_of(settings: Settings, reward: str, limit: int) -> dict[str, Any]:
+    """All that decides a run's result, apart from the seed."""
+    about = {"steps": settings.steps, "reward": reward, "limit": limit, "net": NETWORK}
+    return about | DQN
 
 
 def table(records: Sequence[Record]) -> Table:
@@ -110,39 +102,42 @@ def table(records: Sequence[Record]) -> Table:
     return Table(("reward", "limit", "episodes that reach the goal", "agents that learned"), rows)
 
 
-def learn(job: Job) -> Record:
-    """Train one agent, and test it along the way."""
+def learn(runs: Sequence[Run]) -> list[Record]:
+    """Train one agent after the other, and test each along the way."""
     import gymnasium
     import sbx
 
     import losse.envs  # noqa: F401 - registers the environment
 
-    env = gymnasium.make("losse/Gridworld-v0", reward=job.reward, max_episode_steps=job.limit)
-    network = {"net_arch": list(NETWORK)}
-    agent = sbx.DQN("MlpPolicy", env, seed=job.seed, policy_kwargs=network, **DQN)
-    stretch = max(job.steps // EVALUATIONS, 1)
+    records = []
+    for run in runs:
+        options = run.options
+        env = gymnasium.make(
+            "losse/Gridworld-v0", reward=options["reward"], max_episode_steps=options["limit"]
+        )
+        network = {"net_arch": list(NETWORK)}
+        agent = sbx.DQN("MlpPolicy", env, seed=run.seed, policy_kwargs=network, **DQN)
+        began = time.perf_counter()
+        curve = train(agent, options["steps"], run.seed)
+        last = [share for _, share in curve[-max(len(curve) // 4, 1) :]]
+        seconds = round(time.perf_counter() - began, 1)
+        records.append(run.record(float(np.mean(last)), seconds=seconds, curve=curve))
+    return records
+
+
+def train(agent: Any, steps: int, seed: int) -> list[tuple[float, float]]:
+    """Train an agent; return the share of episodes that reach the goal, along the way."""
+    stretch = max(steps // EVALUATIONS, 1)
     curve: list[tuple[float, float]] = []
 
     def test(local: Any, _: Any) -> bool:
-        steps = local["self"].num_timesteps
-        if steps % stretch == 0:
-            curve.append((steps, arrivals(agent, job.seed)))
+        now = local["self"].num_timesteps
+        if now % stretch == 0:
+            curve.append((now, arrivals(agent, seed)))
         return True
 
-    began = time.perf_counter()
-    agent.learn(job.steps, callback=test)
-    last = [share for _, share in curve[-max(len(curve) // 4, 1) :]]
-    return Record(
-        experiment="gridworld-dqn",
-        method="dqn",
-        setting=job.setting,
-        seed=job.seed,
-        score=float(np.mean(last)),
-        curve=curve,
-        settings={"steps": job.steps, "reward": job.reward, "limit": job.limit, "net": NETWORK}
-        | DQN,
-        seconds=round(time.perf_counter() - began, 1),
-    )
+    agent.learn(steps, callback=test)
+    return curve
 
 
 def arrivals(agent: Any, seed: int) -> float:

@@ -1,4 +1,4 @@
-"""How are two programs compared fairly on a machine that others use too?
+"""Fair timing of programs side by side, on a machine that others use too.
 
 They take turns over the same rows in short chunks, and who goes first alternates, so that a slow
 spell of the machine meets all of them.  Absolute times are only reported; judgements are on two

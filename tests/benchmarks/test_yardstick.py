@@ -5,7 +5,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
-from benchmarks import yardstick as ys  # noqa: E402
+from benchmarks.core import yardstick as ys  # noqa: E402
 
 N_FEATURES, N_GRIDS, N_BINS, N_OUTPUTS, RIDGE = 4, 6, 5, 3, 1e-5
 

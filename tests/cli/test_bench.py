@@ -1,10 +1,22 @@
 import sys
+from pathlib import Path
 
 import pytest
 
+import benchmarks
 import losse
 from losse.cli import bench, main
 
+ROOT = Path(__file__).parents[2]
+SECTIONS = """
+from typing import NamedTuple
+
+class Section(NamedTuple):
+    module: str
+    summary: str
+
+SECTIONS = {"core": Section("core", "the first"), "other": Section("other", "the second")}
+"""
 BENCHMARK = """
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +28,8 @@ class Settings:
     size: int = 1
 
 def run(settings):
+    if settings.size < 0:
+        raise ValueError("size must not be negative")
     settings.out.write_text(text(settings.size))
 """
 
@@ -32,7 +46,7 @@ def nowhere(tmp_path, monkeypatch):
 def checkout(nowhere, monkeypatch):
     folder = nowhere / "benchmarks"
     folder.mkdir()
-    (folder / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text(SECTIONS)
     (folder / "shared.py").write_text("def text(size): return 'x' * size\n")
     (folder / "core.py").write_text(BENCHMARK)
     (folder / "other.py").write_text(BENCHMARK.replace("size: int = 1", "size: int = 5"))
@@ -67,7 +81,23 @@ def test_an_unknown_benchmark_is_refused_with_the_known_ones(checkout, capsys):
     assert "choose from: core, other" in capsys.readouterr().err
 
 
-def test_the_benchmarks_of_this_checkout_are_found():
-    folder = bench.find_benchmarks()
-    assert folder is not None
-    assert "core" in bench.benchmark_names(folder)
+def test_help_lists_all_sections(checkout, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["bench", "--help"])
+    assert stop.value.code == 0
+    out = capsys.readouterr().out
+    assert "  core   the first\n  other  the second\n" in out
+
+
+def test_a_mistake_is_told_in_one_line(checkout, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["bench", "other", "--size", "-1", "--out", str(checkout / "out.txt")])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "losse: size must not be negative\n"
+
+
+def test_the_sections_of_this_checkout_can_be_imported():
+    assert bench.find_benchmarks() == ROOT / "benchmarks"
+    for section in benchmarks.SECTIONS.values():
+        module = pytest.importorskip(f"benchmarks.{section.module}")
+        assert {"Settings", "run"} <= set(dir(module))

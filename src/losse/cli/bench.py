@@ -43,7 +43,11 @@ def main(arguments: Sequence[str]) -> None:
     for package in getattr(module, "REQUIRED", ()):
         if find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-    module.run(tyro.cli(module.Settings, prog=f"losse bench {name}", args=options))
+    settings = tyro.cli(module.Settings, prog=f"losse bench {name}", args=options)
+    try:
+        module.run(settings)
+    except (ValueError, FileNotFoundError) as error:
+        fail(str(error))
 
 
 def find_benchmarks() -> Path | None:

@@ -1,0 +1,1 @@
+"""The accuracy of the recommended model and of others on transitions of environments."""

@@ -1,0 +1,1 @@
+"""Learners that compete in `losse bench accuracy`."""

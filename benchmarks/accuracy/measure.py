@@ -1,0 +1,138 @@
+"""Measurement of a contender on a stream: errors, time, memory and calibration.
+
+Rows arrive in batches.  Each batch is predicted before it is learned (the prequential error), and
+at checkpoints the test rows are predicted.  Errors are normalised: the mean squared error of each
+output is divided by the variance of that output over the test rows, and averaged over the outputs
+that vary at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import norm
+
+from benchmarks.accuracy.contenders.contender import Contender, Doubting
+from benchmarks.accuracy.streams.stream import Stream
+from losse.typing import Array
+
+BATCH = 25
+LEAST_SPREAD = 1e-6  # an output that varies less is constant, up to rounding
+CALIBRATION_ROWS = 2000  # standard deviations are dear
+LEVELS = (0.8, 0.9, 0.95)
+
+
+@dataclass
+class Measured:
+    """Everything that a record keeps.  Lists have one entry per checkpoint."""
+
+    samples: list[int] = field(default_factory=list)
+    test: list[float] = field(default_factory=list)
+    prequential: list[float] = field(default_factory=list)
+    """Error of predictions ahead, over the rows since the checkpoint before."""
+    seconds: list[float] = field(default_factory=list)
+    """Processor time of all learning so far."""
+    nbytes: list[int] = field(default_factory=list)
+    tasks: list[tuple[int, list[float]]] = field(default_factory=list)
+    """Rows learned, and the error on each task then."""
+    calibration: dict[str, float] = field(default_factory=dict)
+    """Share of the test targets within intervals of this probability, at the end."""
+
+
+def measure(contender: Contender, stream: Stream, checkpoints: Sequence[int]) -> Measured:
+    """Let a contender learn a stream up to the last checkpoint."""
+    error = Error(stream.Y_test)
+    found, seconds = Measured(), 0.0
+    ahead: list[Array] = []
+    n = 0
+    for checkpoint in checkpoints:
+        while n < checkpoint:
+            rows = slice(n, min(n + BATCH, checkpoint))
+            if n > 0:
+                ahead.append(contender.predict(stream.X[rows]) - stream.Y[rows])
+            began = time.process_time()
+            contender.learn(stream.X[rows], stream.Y[rows])
+            seconds += time.process_time() - began
+            n = rows.stop
+        began = time.process_time()
+        contender.refresh()
+        seconds += time.process_time() - began
+
+        wrong = contender.predict(stream.X_test) - stream.Y_test
+        found.samples.append(n)
+        found.test.append(error(wrong))
+        found.prequential.append(error(np.concatenate(ahead)))
+        found.seconds.append(seconds)
+        found.nbytes.append(contender.nbytes)
+        if stream.n_tasks > 1:
+            each = [error(wrong[stream.task_test == k]) for k in range(stream.n_tasks)]
+            found.tasks.append((n, each))
+        ahead.clear()
+    if isinstance(contender, Doubting):
+        some = sample_of_tests(stream, CALIBRATION_ROWS)
+        mean, std = contender.predict_std(some.X_test)
+        found.calibration = calibration(mean, std, some.Y_test)
+    return found
+
+
+def sample_of_tests(stream: Stream, n: int | None) -> Stream:
+    """The same stream with fewer test rows, drawn at random, for what is slow to predict."""
+    if n is None:
+        return stream
+    some = np.random.default_rng(0).permutation(len(stream.X_test))[:n]
+    return stream._replace(
+        X_test=stream.X_test[some], Y_test=stream.Y_test[some], task_test=stream.task_test[some]
+    )
+
+
+class Error:
+    """Normalised mean squared error, by the variance of some targets.
+
+    >>> error = Error(np.array([[0.0, 5.0], [2.0, 5.0]]))  # the second output is constant
+    >>> error(np.array([[1.0, 3.0], [1.0, 3.0]]))
+    1.0
+    """
+
+    def __init__(self, targets: Array) -> None:
+        spread = targets.std(axis=0)
+        self._varies = spread > LEAST_SPREAD * (1 + np.abs(targets).max(axis=0))
+        self._variance = spread[self._varies] ** 2
+
+    def __call__(self, wrong: Array) -> float:
+        """Error of rows of differences between predictions and targets."""
+        return float(np.mean(np.mean(wrong[:, self._varies] ** 2, axis=0) / self._variance))
+
+
+def calibration(mean: Array, std: Array, Y: Array) -> dict[str, float]:
+    """Shares of the targets within central intervals of the :data:`LEVELS`, over varying outputs.
+
+    >>> calibration(np.zeros((4, 1)), np.ones((4, 1)), np.array([[-5.0], [0.5], [1.4], [1.8]]))
+    {'0.8': 0.25, '0.9': 0.5, '0.95': 0.75}
+    """
+    varies = Y.std(axis=0) > 0
+    far = np.abs(Y - mean)[:, varies] / std[:, varies]
+    return {str(level): float(np.mean(far <= norm.ppf((1 + level) / 2))) for level in LEVELS}
+
+
+def largest_rises(
+    tasks: Sequence[tuple[int, Sequence[float]]], ends: Sequence[int]
+) -> tuple[float, float]:
+    """Largest relative rises of the error on a finished task: what has been forgotten.
+
+    The one is above the error when the task was finished, the other above the least since.
+
+    >>> curve = [(10, [0.2, 1.0]), (15, [0.1, 0.5]), (20, [0.15, 0.3])]
+    >>> above_end, above_least = largest_rises(curve, ends=[10, 20])
+    >>> above_end, round(above_least, 2)
+    (0.0, 0.5)
+    """
+    above_end, above_least = 0.0, 0.0
+    for k, end in enumerate(ends):
+        errors = np.array([each[k] for n, each in tasks if n >= end])
+        above_end = max(above_end, float(np.max(errors / errors[0] - 1)))
+        least = np.minimum.accumulate(errors)
+        above_least = max(above_least, float(np.max(errors / least - 1)))
+    return above_end, above_least

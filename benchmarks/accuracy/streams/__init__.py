@@ -1,0 +1,1 @@
+"""Streams of `losse bench accuracy`: transitions of an environment, of three kinds."""

@@ -1,0 +1,66 @@
+"""Means over seeds of what records say of one contender on one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.accuracy.measure import LEVELS, largest_rises
+from benchmarks.accuracy.plan import LENGTH, TASKS
+from losse.runs.record import Record
+from losse.runs.table import Mean, mean_of
+
+Series = dict[int, Mean]
+"""A figure by the number of rows learned."""
+
+
+def of(records: Sequence[Record], contender: str, setting: str) -> list[Record]:
+    """The records of a contender on a stream, one per seed."""
+    return [r for r in records if (r.method, r.setting) == (contender, setting)]
+
+
+def series(records: Sequence[Record], key: str) -> Series:
+    """One of the lists that records keep, `test`, `prequential`, `seconds` or `nbytes`."""
+    values: dict[int, list[float]] = {}
+    for record in records:
+        for n, value in zip(record.details["samples"], record.details[key], strict=True):
+            values.setdefault(n, []).append(value)
+    return {n: mean_of(each) for n, each in values.items()}
+
+
+def prequential(records: Sequence[Record]) -> Series:
+    """The error of predictions ahead of learning, over all rows up to a checkpoint."""
+    values: dict[int, list[float]] = {}
+    for record in records:
+        ends = record.details["samples"]
+        lengths = np.diff(ends, prepend=0)
+        total = np.cumsum(lengths * np.array(record.details["prequential"]))
+        for n, value in zip(ends, total / np.array(ends), strict=True):
+            values.setdefault(n, []).append(float(value))
+    return {n: mean_of(each) for n, each in values.items()}
+
+
+def milliseconds(records: Sequence[Record]) -> Mean:
+    """Processor time of learning per row, up to the last checkpoint."""
+    return mean_of([1e3 * r.seconds / r.details["samples"][-1] for r in records])
+
+
+def megabytes(records: Sequence[Record]) -> Mean:
+    """Memory at the last checkpoint."""
+    return mean_of([r.details["nbytes"][-1] / 1e6 for r in records])
+
+
+def forgetting(records: Sequence[Record]) -> list[Mean]:
+    """The largest rises of the error on a finished task, in percent: see `largest_rises`."""
+    ends = [LENGTH["tasks"] * (k + 1) // TASKS for k in range(TASKS)]
+    # Who is tested at the end alone has shown nothing.
+    curves = [r.details["tasks"] for r in records if len(r.details["tasks"]) >= TASKS]
+    rises = [largest_rises(curve, ends) for curve in curves]
+    return [mean_of([100 * rise for rise in each]) for each in zip(*rises, strict=True)]
+
+
+def coverage(records: Sequence[Record]) -> list[Mean]:
+    """How many test targets are within intervals of each of the levels, in percent."""
+    shares = [r.details["calibration"] for r in records if r.details["calibration"]]
+    return [mean_of([100 * each[str(level)] for each in shares]) for level in LEVELS if shares]

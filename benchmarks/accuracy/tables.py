@@ -1,0 +1,183 @@
+"""Tables of `losse bench accuracy`, drawn from its records.
+
+A row per contender and a column per environment; a cell with several figures has one for each
+number of rows that its title names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from benchmarks.accuracy import summary
+from benchmarks.accuracy.contenders.entries import ENTRIES
+from benchmarks.accuracy.contenders.leaders import VARIANTS
+from benchmarks.accuracy.measure import LEVELS
+from benchmarks.accuracy.plan import WHERE
+from benchmarks.accuracy.streams.cache import Kind
+from losse.runs.record import Record
+from losse.runs.table import Cell, Mean, Table
+
+KINDS: dict[Kind, str] = {
+    "random": "Random policy",
+    "changing": "Changing policy",
+    "tasks": "Sequence of tasks",
+}
+SHOWN: dict[Kind, tuple[int, ...]] = {
+    "random": (1000, 3000, 10_000, 50_000),
+    "changing": (1000, 3000, 10_000, 20_000),
+    "tasks": (20_000,),
+}
+Value = Callable[[Sequence[Record]], Cell]
+
+
+def document(records: Sequence[Record]) -> str:
+    """All tables, in Markdown."""
+    parts = ["# Accuracy", "Drawn from the records in this folder by `losse bench accuracy`."]
+    for kind, heading in KINDS.items():
+        own = tables(records, kind)
+        parts += [f"## {heading}"] * bool(own)
+        parts += [f"{title}\n\n{table}" for title, table in own.values()]
+    return "\n\n".join(parts) + "\n"
+
+
+def fill(page: str, records: Sequence[Record]) -> str:
+    """Put tables into a page, between `<!-- table: kind name -->` and `<!-- end -->`.
+
+    A place whose table has no records stays as it is.
+
+    >>> fill("a <!-- table: random test --> b <!-- end --> c", [])
+    'a <!-- table: random test --> b <!-- end --> c'
+    """
+    known = {f"{kind} {name}": text for kind in KINDS
+             for name, (_, text) in tables(records, kind).items()}  # fmt: skip
+
+    def replace(place: re.Match[str]) -> str:
+        text = known.get(place[2])
+        return place[0] if text is None else f"{place[1]}\n{text}\n{place[3]}"
+
+    return re.sub(r"(<!-- table: ([\w -]+) -->).*?(<!-- end -->)", replace, page, flags=re.DOTALL)
+
+
+def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
+    """Titles and tables about one kind of stream, by a short name."""
+    own = [r for r in records if str(r.setting).endswith(f" {kind}")]
+    rows = " / ".join(f"{n:,}" for n in SHOWN[kind])
+    levels = " / ".join(f"{level:.0%}" for level in LEVELS)
+    wanted: dict[str, tuple[str, Value]] = {
+        "test": (f"Test nmse after {rows} rows", _tests(kind)),
+        "prequential": (f"Prequential nmse of the first {rows} rows", _prequential(kind)),
+        "ratio": ("Test nmse, as a multiple of the full-replay network's", _ratio(own, kind)),
+        "forgetting": (
+            "Largest rise of the error on a finished task, %: above that when it was finished / "
+            "above the least since",
+            _forgetting,
+        ),
+        "variants": (f"Test nmse of variants after {rows} rows", _tests(kind)),
+        "time": ("Processor time of learning, ms per row", _time),
+        "memory": ("Memory, MB", _memory),
+        "calibration": (f"Test targets within intervals of {levels}, %", _coverage),
+    }
+    variants = (
+        ("recommended", "adaptive", *VARIANTS) if {r.method for r in own} & set(VARIANTS) else ()
+    )
+    drawn = {
+        name: (
+            title,
+            _by_environment(own, kind, value, variants if name == "variants" else tuple(ENTRIES)),
+        )
+        for name, (title, value) in wanted.items()
+    }
+    return {name: (title, table) for name, (title, table) in drawn.items() if table}
+
+
+def long_table(records: Sequence[Record]) -> Table:
+    """Everything, a line per stream, contender and checkpoint."""
+    lines: list[tuple[Cell, ...]] = []
+    for setting in sorted({str(r.setting) for r in records}):
+        environment, kind = setting.split()
+        for contender in (*ENTRIES, *VARIANTS):
+            own = summary.of(records, contender, setting)
+            test = summary.series(own, "test")
+            ahead, seconds = summary.prequential(own), summary.series(own, "seconds")
+            memory = summary.series(own, "nbytes")
+            lines += [
+                (kind, environment, contender, n, test[n], ahead[n],
+                 1e3 * seconds[n].mean / n, memory[n].mean / 1e6)
+                for n in test
+            ]  # fmt: skip
+    columns = ("stream", "environment", "contender", "rows", "test nmse", "prequential nmse")
+    return Table((*columns, "ms per row", "MB"), lines)
+
+
+def _by_environment(
+    records: Sequence[Record], kind: Kind, value: Value, contenders: Sequence[str]
+) -> str:
+    """A table of one figure; rows without any are left out."""
+    known = {str(r.setting) for r in records if r.method in contenders}
+    environments = [e for e in WHERE[kind] if f"{e} {kind}" in known]
+    lines: list[tuple[Cell, ...]] = []
+    for contender in contenders:
+        groups = [summary.of(records, contender, f"{e} {kind}") for e in environments]
+        cells = [value(group) if group else None for group in groups]
+        if any(cell is not None for cell in cells):
+            lines.append((contender, *cells))
+    return Table(("contender", *environments), lines).markdown() if lines else ""
+
+
+def _tests(kind: Kind) -> Value:
+    return lambda records: _joined(summary.series(records, "test"), kind)
+
+
+def _prequential(kind: Kind) -> Value:
+    def value(records: Sequence[Record]) -> Cell:
+        # What is trained at checkpoints only has no predictions ahead that are worth the name.
+        if records[0].method == "full-replay":
+            return None
+        return _joined(summary.prequential(records), kind)
+
+    return value
+
+
+def _ratio(everyone: Sequence[Record], kind: Kind) -> Value:
+    def value(records: Sequence[Record]) -> Cell:
+        network = summary.of(everyone, "full-replay", str(records[0].setting))
+        theirs, ours = summary.series(network, "test"), summary.series(records, "test")
+        common = {n: Mean(ours[n].mean / theirs[n].mean, 0, 1) for n in ours if n in theirs}
+        return _joined(common, kind) if common and records[0].method != "full-replay" else None
+
+    return value
+
+
+def _joined(values: summary.Series, kind: Kind) -> str:
+    shown = [short(values[n].mean) if n in values else "-" for n in SHOWN[kind]]
+    while shown and shown[-1] == "-":
+        shown.pop()
+    return " / ".join(shown)
+
+
+def short(value: float) -> str:
+    """Two significant digits, and three decimals at most.
+
+    >>> short(0.0386), short(0.1386), short(1.386), short(13.86)
+    ('.039', '.139', '1.4', '14')
+    """
+    text = f"{value:.3f}" if value < 1 else f"{value:.2g}" if value < 100 else f"{value:.3g}"
+    return text.removeprefix("0")
+
+
+def _time(records: Sequence[Record]) -> Cell:
+    return f"{summary.milliseconds(records).mean:.3g}"
+
+
+def _memory(records: Sequence[Record]) -> Cell:
+    return f"{summary.megabytes(records).mean:.3g}"
+
+
+def _forgetting(records: Sequence[Record]) -> Cell:
+    return " / ".join(f"{rise.mean:.2g}" for rise in summary.forgetting(records)) or None
+
+
+def _coverage(records: Sequence[Record]) -> Cell:
+    shares = summary.coverage(records)
+    return " / ".join(f"{share.mean:.0f}" for share in shares) or None

@@ -1,1 +1,0 @@
-"""Who competes in `losse bench accuracy`?"""

@@ -1,0 +1,204 @@
+"""Time of each kernel beside the least that this machine needs for its work.
+
+Bytes and operations are counted by the formula beside each kernel.  The least possible time is
+the larger of bytes / bandwidth and operations / multiply rate, both measured in the same run.
+Bandwidth is that of main memory: a kernel whose data stay in cache may be faster than this
+"limit" if bytes decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.core import machine
+from benchmarks.core.context import RIDGE, Bench, Dtype
+from benchmarks.measures import Measure, Outcome, duration
+from losse._kernels.accumulate import add_packed, add_square
+from losse._kernels.block_update import RECENT
+from losse._kernels.packed import packed_times
+from losse._kernels.simd import aligned, padded
+from losse.encoders.features import SparseFeatures
+from losse.ftl.memories import new_memory
+from losse.ftl.memories.packed import PackedMemory
+from losse.ftl.memories.square import SquareMemory
+from losse.ftl.solvers.sparse import FastSparseSolver
+
+SMALL, LARGE = 30, 300  # grids
+MANY, BATCH, TILE = 10_000, 250, 512  # rows
+LINE = 64  # bytes that move together
+
+
+class Kernel(NamedTuple):
+    """A kernel on data of a stated size, and what it must move and compute at least."""
+
+    name: str
+    task: Callable[[], object]
+    bytes: float
+    flops: float
+    formula: str
+    dtype: Dtype = "float64"
+
+
+def small_kernels(bench: Bench) -> list[Kernel]:
+    """Those that work on rows, at 30 grids."""
+    encoder = bench.encoder(SMALL).fit(bench.rows.inputs[:1])
+    X, Y = (np.ascontiguousarray(part[:MANY]) for part in bench.rows)
+    features = encoder.encode(X)
+    K, D = encoder.n_active, encoder.dimension
+    F, S = X.shape[1], Y.shape[1]
+    axes = encoder.n_grids * encoder.grid_dim
+    W, out = aligned((D, padded(S))), aligned((MANY, padded(S)))
+
+    batch = features[:BATCH]
+    square = new_memory(encoder, S, "float64")
+    solver = FastSparseSolver(new_memory(encoder, S, "float64"), RIDGE, K)
+    assert isinstance(square, SquareMemory)
+    targets, ones = aligned((BATCH, padded(S))), np.ones(BATCH)
+    targets[:, :S] = Y[:BATCH]
+    stale, followed = rows_to_read(batch.indices, D)
+    return [
+        Kernel(
+            "encode",
+            lambda: encoder.encode(X),
+            MANY * (8 * F + 12 * K),
+            MANY * (2 * F * axes + 30 * axes + K),
+            "bytes n (8 F + 12 K); flops n (2 F + 30) axes for projection and sigmoid, + n K",
+        ),
+        Kernel(
+            "features times weights",
+            lambda: features.times(W, out),
+            MANY * (12 * K + 8 * S) + 8 * D * S,
+            2 * MANY * K * S,
+            "bytes n (12 K + 8 S) + 8 D S; flops 2 n K S",
+        ),
+        Kernel(
+            "predict from inputs",
+            lambda: encoder.times(X[:TILE], W, out[:TILE]),
+            TILE * (8 * F + 8 * S) + 8 * D * S,
+            TILE * (2 * F * axes + 30 * axes + 2 * K * S),
+            "bytes n (8 F + 8 S) + 8 D S; flops n (2 F + 30) axes + 2 n K S",
+        ),
+        Kernel(
+            "accumulate, square",
+            lambda: add_square(square.A, batch.indices, batch.values, ones),
+            2 * LINE * touched_lines(batch.indices, batch.indices, D, 8),
+            2 * BATCH * K * K,
+            "bytes: each line of A that the batch touches, read and written; flops 2 n K^2",
+        ),
+        Kernel(
+            "sparse block update",
+            lambda: solver.learn(batch, targets, ones),
+            8 * D * stale,
+            2 * S * (D * stale + K * followed) + BATCH * (K**3 / 3 + 2 * K**2 * S),
+            "bytes 8 D per row of A read in full; flops 2 D S per such row, 2 K S per remembered "
+            "step followed, K^3 / 3 + 2 K^2 S per sample to solve",
+        ),
+    ]
+
+
+def large_kernels(bench: Bench, dtype: Dtype) -> list[Kernel]:
+    """Those that work on the packed A, at 300 grids."""
+    encoder = bench.encoder(LARGE).fit(bench.rows.inputs[:1])
+    S = bench.rows.targets.shape[1]
+    memory = new_memory(encoder, S, dtype)
+    assert isinstance(memory, PackedMemory)
+    batch = encoder.encode(np.ascontiguousarray(bench.rows.inputs[:BATCH]))
+    width = padded(S, memory.A.dtype)
+    W, out = (aligned((encoder.dimension, width), memory.A.dtype) for _ in range(2))
+    ones = np.ones(BATCH)
+    return [
+        Kernel(
+            f"accumulate, packed, {dtype}",
+            lambda: add_packed(memory.A, memory.size, batch.indices, batch.values, ones),
+            2 * LINE * lines_of_pairs(batch, memory),
+            BATCH * encoder.n_active**2,
+            "bytes: each line of A that the batch touches, read and written; flops n K^2",
+            dtype,
+        ),
+        Kernel(
+            f"packed product, {dtype}",
+            lambda: packed_times(memory.A, memory.size, W, out),
+            memory.A.nbytes,
+            4 * memory.A.size * S,
+            "bytes: all of packed A; flops 4 S per number in it",
+            dtype,
+        ),
+    ]
+
+
+def table(bench: Bench) -> Iterator[Kernel]:
+    """All kernels; one set of memories at a time."""
+    yield from small_kernels(bench)
+    yield from large_kernels(bench, "float64")
+    yield from large_kernels(bench, "float32")
+
+
+def rows_to_read(indices: NDArray[np.int32], dimension: int) -> tuple[int, int]:
+    """How many rows of A the batch needs in full, and how many remembered steps it follows."""
+    last = np.full(dimension, -RECENT - 1)
+    stale = followed = 0
+    for now, cells in enumerate(indices):
+        ages = now - last[cells]
+        stale += int((ages > RECENT).sum())
+        followed += int((ages[ages <= RECENT] - 1).sum())
+        last[cells] = now
+    return stale, followed
+
+
+def touched_lines(
+    rows: NDArray[np.integer], columns: NDArray[np.integer], width: int, itemsize: int
+) -> int:
+    """Distinct cache lines of a matrix of this width at the outer products of the index rows."""
+    flat = rows[:, :, None].astype(np.int64) * width + columns[:, None, :]
+    return len(np.unique(flat * itemsize // LINE))
+
+
+def lines_of_pairs(batch: SparseFeatures, memory: PackedMemory, sample: int = 300) -> float:
+    """Touched lines over all blocks of a packed A, estimated from some of them."""
+    n_grids = memory.dimension // memory.size
+    by_grid = (batch.indices % memory.size).reshape(len(batch), n_grids, -1)
+    pairs = np.random.default_rng(0).integers(n_grids, size=(sample, 2))
+    counts = [
+        touched_lines(by_grid[:, g], by_grid[:, h], memory.size, memory.A.itemsize)
+        for g, h in pairs
+    ]
+    return float(np.mean(counts)) * len(memory.A)
+
+
+def run(bench: Bench) -> Outcome:
+    """The machine's limits, then every kernel's share of them."""
+    bench.step("limits of the machine")
+    limits = machine.measure()
+    measures = [
+        Measure("machine: read from memory", f"{limits.read / 1e9:.3g} GB/s"),
+        Measure("machine: triad", f"{limits.triad / 1e9:.3g} GB/s"),
+        Measure("machine: matrix product, float64", f"{limits.dgemm / 1e9:.3g} GFLOP/s"),
+        Measure("machine: matrix product, float32", f"{limits.sgemm / 1e9:.3g} GFLOP/s"),
+    ]
+    details: dict[str, object] = {"limits": limits._asdict()}
+    for kernel in table(bench):
+        bench.step(kernel.name)
+        seconds = machine.best_seconds(kernel.task, repeats=5)
+        rate = limits.dgemm if kernel.dtype == "float64" else limits.sgemm
+        least = max(kernel.bytes / limits.read, kernel.flops / rate)
+        share = least / seconds
+        measures.append(
+            Measure(
+                f"kernel: {kernel.name}, share of the machine's limit",
+                duration(seconds),
+                duration(least),
+                ratio=share,
+            )
+        )
+        details[kernel.name] = {
+            "seconds": seconds,
+            "bytes": kernel.bytes,
+            "flops": kernel.flops,
+            "formula": kernel.formula,
+            "share_of_limit": share,
+        }
+    return Outcome(measures, details)

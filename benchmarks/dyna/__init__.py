@@ -1,0 +1,1 @@
+"""The time of each part of a Dyna run."""

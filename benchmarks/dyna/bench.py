@@ -1,0 +1,80 @@
+"""`losse bench dyna`: time of each part of a Dyna-DQN.
+
+SBX's DQN learns discrete control with a world model, at the settings of `losse reproduce
+discrete-control`. Every run has a process of its own, on one core with one thread, one after the
+other. One record is written per task and model; the table and the figure are drawn from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.display import show
+from benchmarks.dyna import report
+from benchmarks.dyna.profile import Job, measure
+from losse.paper.control.discrete_control import METHODS
+from losse.paper.control.tasks import RL, TASKS
+from losse.runs.record import Record
+from losse.runs.store import Store
+from losse.runs.workers import Failure, run_jobs
+
+REQUIRED = RL
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Profile a Dyna-DQN: acting, replay, imagination, updates of the model, gradient steps."""
+
+    envs: tuple[str, ...] = tuple(TASKS)
+    """Tasks to learn."""
+
+    models: tuple[str, ...] = ("losse",)
+    """World models, as in `losse reproduce discrete-control`; `model-free-matched` is the same
+    number of gradient steps without one."""
+
+    steps: int | None = None
+    """Environment steps; by default each task's own number. Other numbers have their own folder."""
+
+    seed: int = 0
+    """Seed of agent, model and environment."""
+
+    core: int | None = None
+    """Number of the processor core to stay on; by default the last one this process may use."""
+
+    results: Path = Path("results/bench/dyna")
+    """Folder of the records, the table and the figure."""
+
+    def __post_init__(self) -> None:
+        for name, known in (("envs", tuple(TASKS)), ("models", METHODS)):
+            for value in getattr(self, name):
+                if value not in known:
+                    raise ValueError(f"{name} has {value!r}; choose from: {', '.join(known)}")
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(f"steps must be at least 1, got {self.steps}")
+
+    @property
+    def folder(self) -> Path:
+        """Where this run writes."""
+        return self.results if self.steps is None else self.results / f"steps-{self.steps}"
+
+
+def run(settings: Settings) -> list[Record]:
+    """Profile every model on every task, then draw the table of all records."""
+    store = Store(settings.folder)
+    for env in settings.envs:
+        for model in settings.models:
+            job = Job(env, model, settings.steps, settings.seed, settings.core)
+            # One call each: a process that has run before would have everything compiled.
+            for _, result in run_jobs(measure, [job], workers=1):
+                if isinstance(result, Failure):
+                    raise RuntimeError(f"{job} failed: {result.reason}\n{result.trace}")
+                store.put(result)
+                print(report.line(result), flush=True)
+    records = store.read()
+    text = report.table(records)
+    (settings.folder / "table.md").write_text(text, encoding="utf-8")
+    report.draw(records, settings.folder / "profile.png")
+    show(text)
+    print(f"Records, table and figure: {settings.folder}")
+    return records

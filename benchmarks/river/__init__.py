@@ -1,0 +1,1 @@
+"""Losse among River's regressors, by progressive validation."""

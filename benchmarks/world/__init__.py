@@ -1,0 +1,1 @@
+"""The time that world models take to learn and to imagine."""
