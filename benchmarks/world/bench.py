@@ -15,7 +15,7 @@ from benchmarks.display import show
 from benchmarks.world import race, report
 from losse.runs.store import Store
 from losse.runs.workers import Failure, run_jobs
-from losse.world.factory import METHODS
+from losse.world.registry import METHODS
 
 REQUIRED = ("jax", "flax", "gymnasium")
 
@@ -50,7 +50,7 @@ class Settings:
 
     @property
     def folder(self) -> Path:
-        """Where this run writes."""
+        """Folder that this run writes to."""
         return self.results / "quick" if self.preset == "quick" else self.results
 
 

@@ -30,7 +30,7 @@ class Job(NamedTuple):
 
 
 class Display(Protocol):
-    """Shows how the runs proceed."""
+    """Display of how the runs proceed."""
 
     def stage(self, name: str, jobs: Sequence[Job], done: int) -> None:
         """A stage begins: `done` runs have records already, `jobs` hold those that are left."""

@@ -49,7 +49,7 @@ class Table:
     rows: Sequence[tuple[Cell, ...]]
 
     def markdown(self) -> str:
-        """The table in Markdown."""
+        """The table as text in Markdown."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         text = ["| " + " | ".join(map(_show, line)) + " |" for line in lines]
         text[1] = text[1].replace(" ", "")

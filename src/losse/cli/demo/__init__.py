@@ -31,11 +31,11 @@ from losse.runs.experiment import Run
 from losse.runs.record import Record
 from losse.runs.report import save_figure
 from losse.runs.store import write_record
-from losse.runs.style import RC as LOOK
+from losse.runs.style import RC
 from losse.runs.table import Table
 
 if TYPE_CHECKING:
-    from losse.paper.forgetting.q_learner import Transitions
+    from losse.world.transitions import Transitions
 
 WORLD_MODELS: dict[str, dict[str, Any]] = {
     "online": {"learning_rate": 3e-5},  # the choice of `losse reproduce forgetting`
@@ -92,7 +92,7 @@ def run(settings: Settings, console: Console) -> list[Record]:
         for record in records:
             write_record(record, settings.out / folder)
     files = draw_learning_curve(agents, settings.out)
-    with mpl.rc_context(LOOK):
+    with mpl.rc_context(RC):
         files += save_figure(draw_maps(models), settings.out / "forgetting")
         files += save_figure(draw_shares(models), settings.out / "forgetting_shares")
     summarise(console, agents, models)
