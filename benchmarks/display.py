@@ -1,4 +1,4 @@
-"""What a benchmark shows: a line while it measures, and its tables afterwards."""
+"""Display of a benchmark: a line while it measures, and its tables afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark finds: measures that are compared with targets, and their table."""
+"""Measures of a benchmark, which are compared with targets, and their table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("measure", "ours", "compared with", "ratio", "ratio of CPU totals", "
 
 @dataclass
 class Measure:
-    """One line of the table.
+    """One figure, a line of the table.
 
     ``ratio`` is the figure that ``target`` is about, for speed that of the median wall times;
     ``total_ratio``, of all processor time, has to meet it too.  ``target`` reads ">= 3" or
@@ -46,7 +46,7 @@ class Measure:
 
 @dataclass
 class Outcome:
-    """What a section hands over: its measures, the raw figures behind them, and a curve."""
+    """Outcome of a section: its measures, the raw figures behind them, and a curve."""
 
     measures: list[Measure]
     details: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def speedup(name: str, ours: Timings, yardstick: Timings, target: str = "") -> Measure:
-    """How many times faster than the yardstick, per row."""
+    """Speed per row as a multiple of the yardstick's."""
     return Measure(
         name=name,
         ours=duration(ours.median),

@@ -31,7 +31,7 @@ class Rows(NamedTuple):
     """The number of the episode that each row belongs to."""
 
     def take(self, which: slice | NDArray[Any]) -> Rows:
-        """Some of the rows."""
+        """Some of the rows, in their order."""
         return Rows(self.X[which], self.Y[which], self.episode[which])
 
 

@@ -43,7 +43,7 @@ class Timings:
         return self.cpu / self.rows
 
     def summary(self) -> dict[str, float]:
-        """What a record keeps of it."""
+        """Figures that a record keeps."""
         return {
             "rows": self.rows,
             "median_seconds_per_row": self.median,

@@ -71,7 +71,7 @@ class Settings:
 
     @property
     def folder(self) -> Path:
-        """Where the records are."""
+        """Folder of the records."""
         usual = "results/bench/accuracy" if self.preset == "full" else "results/quick/accuracy"
         return self.results or Path(usual)
 
@@ -136,7 +136,7 @@ def execute(cache: Path | None, runs: Sequence[Run]) -> list[Record]:
 
 
 def stream_of(run: Run) -> tuple[Kind, str, int, int]:
-    """What tells the rows of a run's stream; those of a sequence of tasks are an agent's."""
+    """Kind, environment, length and seed of a run's rows; a sequence of tasks is an agent's."""
     kind = kind_of(run.setting)
     made: Kind = "random" if kind == "random" else "changing"
     return made, environment_of(run.setting), run.options["rows"], run.seed

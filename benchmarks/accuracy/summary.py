@@ -61,6 +61,6 @@ def forgetting(records: Sequence[Record]) -> list[Mean]:
 
 
 def coverage(records: Sequence[Record]) -> list[Mean]:
-    """How many test targets are within intervals of each of the levels, in percent."""
+    """Share of the test targets within intervals of each of the levels, in percent."""
     shares = [r.details["calibration"] for r in records if r.details["calibration"]]
     return [mean_of([100 * each[str(level)] for each in shares]) for level in LEVELS if shares]

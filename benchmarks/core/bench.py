@@ -59,7 +59,7 @@ class Settings:
 
     @property
     def folder(self) -> Path:
-        """Where this run writes."""
+        """Folder that this run writes to."""
         return self.results / "quick" if self.preset == "quick" else self.results
 
 

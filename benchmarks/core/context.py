@@ -1,4 +1,4 @@
-"""What all sections share: the data, the two models, and how long to measure."""
+"""Context of the sections: the data, the two models, and how much to measure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Dtype = Literal["float64", "float32"]
 
 
 class Budget(NamedTuple):
-    """How much each section measures; a check of the optimum costs about half a second."""
+    """Sizes of all sections; a check of the optimum costs about half a second."""
 
     update_rows: int
     predict_repeats: int
@@ -59,7 +59,7 @@ class Bench:
 
     @property
     def budget(self) -> Budget:
-        """How much to measure."""
+        """Sizes of this run's sections."""
         return BUDGETS[self.settings.preset]
 
     @cached_property

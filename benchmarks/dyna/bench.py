@@ -55,7 +55,7 @@ class Settings:
 
     @property
     def folder(self) -> Path:
-        """Where this run writes."""
+        """Folder that this run writes to."""
         return self.results if self.steps is None else self.results / f"steps-{self.steps}"
 
 

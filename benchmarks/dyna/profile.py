@@ -26,12 +26,12 @@ CALLED = (GRADIENT, *MODEL)
 """Parts that do the same in each call, so that the first one tells what loading costs."""
 
 Seconds = tuple[float, float]
-"""By the clock, and on the processor."""
+"""Seconds by the clock, and on the processor."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run."""
+    """One run to profile."""
 
     env: str
     model: str

@@ -8,13 +8,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.display import live_line, pin
 from benchmarks.timing import Contender, Timings, clock
 from losse import FTLRegressor, LosseEncoder
 from losse.runs.record import Record
 from losse.world import WorldModel, make_world_model
+from losse.world.transitions import Transitions
 
 Setting = Literal["discrete", "continuous"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
@@ -49,20 +49,6 @@ PLANS: dict[str, dict[Setting, Plan]] = {
 }
 
 
-class Transitions(NamedTuple):
-    """As `WorldModel.update` takes them, in the order in which they happened."""
-
-    obs: NDArray[Any]
-    actions: NDArray[Any]
-    rewards: NDArray[Any]
-    next_obs: NDArray[Any]
-    terminated: NDArray[Any]
-
-    def part(self, first: int, last: int) -> Transitions:
-        """Some of the rows."""
-        return Transitions(*(column[first:last] for column in self))
-
-
 def collect(env: gymnasium.Env[Any, Any], n: int, seed: int) -> Transitions:
     """Transitions of a random policy."""
     env.action_space.seed(seed)
@@ -73,7 +59,7 @@ def collect(env: gymnasium.Env[Any, Any], n: int, seed: int) -> Transitions:
         following, reward, terminated, truncated, _ = env.step(action)
         rows.append((obs, action, float(reward), following, terminated))
         obs = env.reset()[0] if terminated or truncated else following
-    return Transitions(*(np.array(column) for column in zip(*rows, strict=True)))
+    return Transitions.from_steps(rows)
 
 
 def make(method: str, env: gymnasium.Env[Any, Any], plan: Plan, seed: int) -> WorldModel:
@@ -100,6 +86,9 @@ class Race:
         self.models: dict[str, WorldModel] = {m: make(m, env, plan, seed) for m in methods}
         env.close()
 
+    def _part(self, first: int, last: int) -> Transitions:
+        return self.rows.take(slice(first, last))
+
     def learn(self) -> dict[str, list[Timings]]:
         """Timings of the updates at every size."""
         plan = self.plan
@@ -110,9 +99,9 @@ class Race:
             for name, model in self.models.items():
                 self._step(f"{name} to {size:,}")
                 first = max(done, size - WINDOW) if name in WINDOW_ONLY else done
-                model.update(*self.rows.part(first, size))
+                model.update(*self._part(first, size))
                 if turn == 0:  # the first call of this length compiles
-                    model.update(*self.rows.part(last, last + plan.batch))
+                    model.update(*self._part(last, last + plan.batch))
                 timings[name].append(Timings())
             contenders = [self._learning(name) for name in self.models]
             for update in range(plan.updates):
@@ -142,7 +131,7 @@ class Race:
 
     def _learning(self, name: str) -> Contender:
         model = self.models[name]
-        return Contender(name, lambda i, j: model.update(*self.rows.part(i, j)), self.plan.batch)
+        return Contender(name, lambda i, j: model.update(*self._part(i, j)), self.plan.batch)
 
 
 def _stepping(name: str, model: WorldModel, obs: Any, actions: Any) -> Contender:

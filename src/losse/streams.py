@@ -57,13 +57,21 @@ def piecewise_random_walk(
     first centre comes from the walk's equilibrium N(0, d (B / 2)^2), so this holds from the
     first sample. Targets are sin(2 pi x^2), without noise.
 
-    Args:
-        n_samples: Length of the stream.
-        correlation: Correlation level d in [0, 1).
-        period: Number of steps tau between two moves of the centre.
-        bound: B: 95 % of all inputs lie within [-B, B].
-        seed: Seed of the generator.
+    Parameters
+    ----------
+    n_samples
+        Length of the stream.
+    correlation
+        Correlation level d in [0, 1).
+    period
+        Number of steps tau between two moves of the centre.
+    bound
+        B: 95 % of all inputs lie within [-B, B].
+    seed
+        Seed of the generator.
 
+    Examples
+    --------
     >>> stream = piecewise_random_walk(1000, correlation=0.9, period=100, seed=1)
     >>> stream.X.shape, stream.y.shape, len(np.unique(stream.centres))
     ((1000, 1), (1000,), 10)

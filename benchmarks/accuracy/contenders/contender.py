@@ -1,4 +1,4 @@
-"""What a learner must be able to do to compete, and a store of rows for those that keep them."""
+"""Contenders: the methods that they have, and a store of rows for those that keep them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from losse.typing import Array
 
 
 class Contender(Protocol):
-    """Learns a stream in small batches and can be asked at any time."""
+    """A learner of a stream in small batches, which can be asked at any time."""
 
     def learn(self, X: Array, Y: Array) -> None:
         """Take in the next rows."""
@@ -28,7 +28,7 @@ class Contender(Protocol):
 
 @runtime_checkable
 class Doubting(Protocol):
-    """Says how sure it is."""
+    """A learner that says how sure it is."""
 
     def predict_std(self, X: Array) -> tuple[Array, Array]:
         """Predictions and their standard deviations."""

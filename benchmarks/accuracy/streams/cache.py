@@ -45,7 +45,7 @@ def hold_out(rows: Rows, n: int) -> Stream:
 
 
 class _Part(NamedTuple):
-    """What an agent did in an environment, and the file that keeps it."""
+    """The steps of an agent in an environment, and the file that keeps them."""
 
     path: Path
     policy: str

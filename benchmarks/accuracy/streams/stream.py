@@ -14,7 +14,7 @@ CUTS = 2  # 4 regions
 
 
 class Stream(NamedTuple):
-    """What is learned, in this order, and what is predicted.
+    """Rows to learn, in this order, and rows to predict.
 
     No episode has rows in both.  Only a sequence of tasks has more than one task.
     """
@@ -28,7 +28,7 @@ class Stream(NamedTuple):
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks follow each other."""
+        """Number of tasks that follow each other."""
         return int(self.task.max()) + 1
 
 

@@ -138,7 +138,7 @@ def table(bench: Bench) -> Iterator[Kernel]:
 
 
 def rows_to_read(indices: NDArray[np.int32], dimension: int) -> tuple[int, int]:
-    """How many rows of A the batch needs in full, and how many remembered steps it follows."""
+    """Numbers of rows of A that the batch needs in full, and of remembered steps it follows."""
     last = np.full(dimension, -RECENT - 1)
     stale = followed = 0
     for now, cells in enumerate(indices):

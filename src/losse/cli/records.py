@@ -152,7 +152,7 @@ def stores(folders: Sequence[Path]) -> list[Store]:
 
 
 def problems(store: Store) -> list[str]:
-    """What is wrong with the records of a store, one line each."""
+    """Faults of the records of a store, one line each."""
     found = []
     environments = store.environments()
     for stage in STAGES:

@@ -32,7 +32,7 @@ SWEEP_SEED = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class CommonSettings:
-    """What every experiment can be told on the command line."""
+    """Settings that every experiment has on the command line."""
 
     preset: Literal["quick", "paper"] = "quick"
     """`quick` takes minutes and shows the trend; `paper` has the paper's seeds and sweeps."""
@@ -115,7 +115,7 @@ class Run:
 
 
 class Experiment(Protocol):
-    """What the module of an experiment defines."""
+    """Names that the module of an experiment defines."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
@@ -151,7 +151,7 @@ class Experiment(Protocol):
         """Compute runs that differ in nothing but the seed; one, unless SEEDS_AT_ONCE says more."""
 
     def table(self, records: Sequence[Record]) -> Table:
-        """Summarise the final records."""
+        """Table that summarises the final records."""
 
     def draw(self, records: Sequence[Record]) -> Mapping[str, Figure | Animation]:
         """Draw the final records: figures by file name, without an ending."""

@@ -1,4 +1,4 @@
-"""What produced a result: package versions, git revision with its patch, and processor."""
+"""Provenance of results: package versions, git revision with its patch, and processor."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def git_revision() -> str | None:
 
 
 def source_patch() -> str:
-    """What `git apply` needs to make this code out of its commit; empty if they are the same."""
+    """The patch that makes this code out of its commit; empty if they are the same."""
     root = _checkout()
     if root is None:
         return ""

@@ -15,7 +15,7 @@ from losse.storage.jsonfile import plain
 
 
 class Key(NamedTuple):
-    """What tells runs of one experiment apart; `options` is a digest of all options."""
+    """Key of a run within its experiment; `options` is a digest of all options."""
 
     method: str
     setting: str | float
@@ -40,7 +40,7 @@ def key_of(method: str, setting: str | float, seed: int, options: Mapping[str, A
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """One run.
+    """Result of one run.
 
     `setting` is what the experiment varies (correlation level, environment id, ...), `score` the
     figure that a table summarises, `curve` a list of (x, y), `settings` all options of the run,
@@ -64,7 +64,7 @@ class Record:
 
     @property
     def key(self) -> Key:
-        """What tells this run from others of its experiment."""
+        """Key of the run within its experiment."""
         return key_of(self.method, self.setting, self.seed, self.settings)
 
     def line(self) -> str:

@@ -30,7 +30,7 @@ class Job(NamedTuple):
 
 
 class Display(Protocol):
-    """Shows how the runs proceed."""
+    """Display of how the runs proceed."""
 
     def stage(self, name: str, jobs: Sequence[Job], done: int) -> None:
         """A stage begins: `done` runs have records already, `jobs` hold those that are left."""
@@ -150,7 +150,8 @@ def refuse_other_options(runs: Sequence[Run], store: Store, stage: Stage = "runs
 def require_packages(needs: Mapping[str, Sequence[str]], methods: Sequence[str]) -> None:
     """Raise ModuleNotFoundError if a method needs a package that is not installed."""
     for method in methods:
-        require(f"the method {method}", *needs.get(method, ()), otherwise="or name other methods")
+        otherwise = "or name other methods"
+        require(f"the method {method}", *needs.get(method, ()), otherwise=otherwise)
 
 
 def require_commit(store: Store, *, allow_dirty: bool) -> None:

@@ -32,7 +32,7 @@ STAGES: tuple[Stage, ...] = ("runs", "sweep")
 
 
 class Store:
-    """The records of one folder.
+    """Store of the records of one folder.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -45,7 +45,7 @@ class Store:
         self.folder = Path(folder)
 
     def path(self, stage: Stage = "runs") -> Path:
-        """The file of a stage."""
+        """Path of the file of a stage."""
         return self.folder / f"{stage}.jsonl"
 
     def read(self, stage: Stage = "runs") -> list[Record]:
@@ -66,7 +66,7 @@ class Store:
             yield from enumerate(whole.split("\n") if whole else (), start=1)
 
     def environments(self) -> dict[str, Environment]:
-        """What the lines' environments are, by id."""
+        """Environments that lines refer to, by id."""
         path = self.folder / "environments.json"
         if not path.exists():
             return {}
@@ -96,7 +96,7 @@ class Store:
             self._rewrite([*kept, record], stage)
 
     def drop(self, unwanted: Callable[[Record], bool], stage: Stage = "runs") -> int:
-        """Remove records; return how many."""
+        """Remove unwanted records; return how many they were."""
         with self._lock():
             before = self.read(stage)
             kept = [record for record in before if not unwanted(record)]

@@ -33,7 +33,7 @@ BROWN, GREY = "#8C510A", "0.55"
 
 
 class Style(NamedTuple):
-    """How a method is drawn, in every figure."""
+    """Label, colour, stroke and mark of a method in every figure."""
 
     label: str
     color: str

@@ -49,7 +49,7 @@ class Table:
     rows: Sequence[tuple[Cell, ...]]
 
     def markdown(self) -> str:
-        """The table in Markdown."""
+        """The table as text in Markdown."""
         lines = [self.columns, ["---"] * len(self.columns), *self.rows]
         text = ["| " + " | ".join(map(_show, line)) + " |" for line in lines]
         text[1] = text[1].replace(" ", "")
@@ -96,9 +96,8 @@ def means_of(values: ArrayLike) -> list[Mean]:
     """
     rows = np.asarray(values, dtype=np.float64)
     n = len(rows)
-    differ = (rows != rows[0]).any(axis=0)  # else the standard error is rounding
-    errors = np.zeros(rows.shape[1])
-    errors[differ] = rows[:, differ].std(axis=0, ddof=1) / np.sqrt(n)
+    errors = rows.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(rows.shape[1])
+    errors[(rows == rows[0]).all(axis=0)] = 0.0  # and not a rounding error
     return [Mean(m, e, n) for m, e in zip(rows.mean(axis=0).tolist(), errors.tolist(), strict=True)]
 
 

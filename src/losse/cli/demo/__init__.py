@@ -18,7 +18,7 @@ import tyro
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from losse.cli import INTERRUPTED, fail, require_writable
+from losse.cli import INTERRUPTED, fail
 from losse.cli.demo.views import MapsView
 from losse.cli.train.command import record_of
 from losse.cli.train.figure import draw as draw_learning_curve
@@ -31,11 +31,11 @@ from losse.runs.experiment import Run
 from losse.runs.record import Record
 from losse.runs.report import save_figure
 from losse.runs.store import write_record
-from losse.runs.style import RC as LOOK
+from losse.runs.style import RC
 from losse.runs.table import Table
 
 if TYPE_CHECKING:
-    from losse.paper.forgetting.q_learner import Transitions
+    from losse.world.transitions import Transitions
 
 WORLD_MODELS: dict[str, dict[str, Any]] = {
     "online": {"learning_rate": 3e-5},  # the choice of `losse reproduce forgetting`
@@ -69,13 +69,12 @@ def main(arguments: Sequence[str]) -> None:
     except (ValueError, FloatingPointError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        console.print("Interrupted: nothing was saved.")
+        console.print("Interrupted.")
         raise SystemExit(INTERRUPTED) from None
 
 
 def run(settings: Settings, console: Console) -> list[Record]:
     """Learn, showing how it goes; write the records and, from them, the figures."""
-    require_writable(settings.out)
     from losse.cli.demo.agents import train_agents  # takes seconds, which --help need not wait for
 
     with threadpool_limits(1):  # matrices this small only lose by more threads
@@ -93,7 +92,7 @@ def run(settings: Settings, console: Console) -> list[Record]:
         for record in records:
             write_record(record, settings.out / folder)
     files = draw_learning_curve(agents, settings.out)
-    with mpl.rc_context(LOOK):
+    with mpl.rc_context(RC):
         files += save_figure(draw_maps(models), settings.out / "forgetting")
         files += save_figure(draw_shares(models), settings.out / "forgetting_shares")
     summarise(console, agents, models)

@@ -21,9 +21,9 @@ from losse.dyna.training import train
 from losse.envs import Gridworld
 from losse.paper.control import tasks as control
 from losse.paper.control.discrete_control import NAME, USUAL_RATE
-from losse.paper.forgetting.q_learner import Transitions
 from losse.runs.experiment import Run
 from losse.world import make_world_model
+from losse.world.transitions import Transitions
 
 ENVIRONMENT = "losse/Gridworld-v0"
 METHODS = ("losse", "model-free-matched")

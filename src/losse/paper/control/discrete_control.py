@@ -45,7 +45,7 @@ USUAL_RATE = 1e-3
 
 
 class Preset(NamedTuple):
-    """Size of the experiment."""
+    """Size of the experiment in a preset."""
 
     seeds: int
     sweep_seeds: int
@@ -124,7 +124,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
 
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
-    """Train with these seeds."""
+    """Train one agent for each run."""
     return [tasks.train_run(run, str(run.setting)) for run in runs]
 
 

@@ -33,7 +33,7 @@ ENV = "losse/Gridworld-v0"
 
 
 class Preset(NamedTuple):
-    """Size of the experiment."""
+    """Size of the experiment in a preset."""
 
     seeds: int
     sizes: tuple[int, ...]
@@ -58,7 +58,7 @@ class Settings(CommonSettings):
 
 
 def sweep(settings: Settings) -> list[Run]:
-    """Nothing is chosen."""
+    """No runs: nothing is chosen."""
     return []
 
 
@@ -78,7 +78,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
 
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
-    """Train with these seeds."""
+    """Train one agent for each run."""
     return [tasks.train_run(run, ENV) for run in runs]
 
 

@@ -100,7 +100,7 @@ def options_of(
 
 
 def training_of(run: Run, env: str) -> Training:
-    """What a run trains: a DQN of SBX with the run's options."""
+    """Training of a run: a DQN of SBX with the run's options."""
     from losse.dyna.options import DynaOptions, Training
 
     dyna, options = DynaOptions.taken_from(run.options)

@@ -75,7 +75,7 @@ class Settings(CommonSettings):
 
     @property
     def images(self) -> Dataset:
-        """The data set in use."""
+        """Name of the data set in use."""
         if self.dataset is not None:
             return self.dataset
         return "mnist" if self.preset == "paper" or self.data is not None else "digits"
@@ -159,7 +159,7 @@ def _options(settings: Settings, method: str, held_out: str, epochs: int) -> dic
 
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
-    """Compute each of the runs."""
+    """Learn and test the problem of each run."""
     images = load_images(settings.images, settings.data).pixels
     records = []
     for run in runs:

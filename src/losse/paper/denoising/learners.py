@@ -42,7 +42,7 @@ def learn(run: Run, problem: Problem) -> Record:
 
 
 def swept_option(method: str) -> str:
-    """What the paper sweeps for this method: the bins of grids, or the projection's deviation.
+    """Option that the paper sweeps for this method: bins of grids, or the projection's deviation.
 
     >>> swept_option("tile-80-ftl"), swept_option("relu")
     ('bins', 'deviation')

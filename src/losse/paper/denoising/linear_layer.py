@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
 
 class Training(NamedTuple):
-    """How a training went: (epoch, mean squared error during it), and whether it converged."""
+    """Course of a training: (epoch, mean squared error during it), and whether it converged."""
 
     curve: list[tuple[float, float]]
     converged: bool

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from losse.paper.forgetting.places import Frame
-    from losse.paper.forgetting.q_learner import Transitions
+    from losse.world.transitions import Transitions
 
 NAME = "forgetting"
 ENVIRONMENT = "losse/Gridworld-v0"
@@ -67,7 +67,7 @@ MAPPED_SEED = 0
 
 
 class Preset(NamedTuple):
-    """The size of the experiment."""
+    """Size of the experiment in a preset."""
 
     steps: int
     frame_every: int
@@ -171,7 +171,7 @@ def draw(records: Sequence[Record]) -> dict[str, Figure | Animation]:
 
 
 def options_of(settings: Settings) -> dict[str, Any]:
-    """What decides the stream, and when models learn and are tested."""
+    """Options that decide the stream, and when models learn and are tested."""
     preset = PRESETS[settings.preset]
     return {
         "steps": settings.steps or preset.steps,
@@ -182,7 +182,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
 
 
 def stream_of(run: Run) -> Transitions:
-    """What the agent of this seed sees; the same for all methods."""
+    """Transitions of the agent of this seed, the same for all methods."""
     from losse.envs import Gridworld
     from losse.paper.forgetting.places import CELLS
     from losse.paper.forgetting.q_learner import explore

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from losse.envs.gridworld_dynamics import N_ACTIONS, Layout, at_goal, in_barrier, move
-from losse.paper.forgetting.q_learner import Transitions
+from losse.world.transitions import Transitions
 
 CELLS = 20
 """Cells along each side. They are as wide as a step, and the barrier covers whole cells."""
@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 
 class Model(Protocol):
-    """The part of a world model that is tested here."""
+    """Methods of a world model that are used here."""
 
     def update(self, *transitions: NDArray) -> None: ...
     def step(self, obs: NDArray, actions: NDArray) -> tuple[NDArray, NDArray, NDArray]: ...
@@ -54,12 +54,12 @@ class Places:
 
     @cached_property
     def truth(self) -> NDArray[np.float64]:
-        """Where each action leads, without noise."""
+        """Positions that the actions lead to, without noise."""
         return move(self.positions, self.actions)
 
     @cached_property
     def possible(self) -> Mask:
-        """Where an agent can act: neither in the barrier nor in the goal, where episodes end."""
+        """Mask of places where an agent can act: not in the barrier, nor in the goal."""
         return ~in_barrier(self.positions, Layout()) & ~at_goal(self.positions)
 
     def of(self, obs: NDArray[np.floating], actions: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -68,13 +68,13 @@ class Places:
         return (column * CELLS + row) * N_ACTIONS + actions
 
     def errors(self, model: Model) -> NDArray[np.float64]:
-        """How far the model's next position is from the true one."""
+        """Distances of the model's next positions from the true ones."""
         predicted, _, _ = model.step(self.positions.astype(np.float32), self.actions)
         return np.linalg.norm(predicted - self.truth, axis=1)
 
 
 class Frame(NamedTuple):
-    """What is known after some steps; arrays have one entry per place."""
+    """Test of a model after some steps; arrays have one entry per place."""
 
     step: int
     errors: NDArray[np.float64]
@@ -90,7 +90,7 @@ class Frame(NamedTuple):
 
     @property
     def wrong(self) -> Mask:
-        """Where the predictions are wrong."""
+        """Mask of places with wrong predictions."""
         return self.errors > TOLERANCE + _ROUNDING
 
     @property
@@ -126,7 +126,7 @@ def follow(
     steps = len(visited)
     for first in range(0, steps, update_every):
         last = min(first + update_every, steps)
-        new = stream.rows(first, last)
+        new = stream.take(slice(first, last))
         predicted, _, _ = model.step(new.obs, new.actions)
         surprises.append(float(np.linalg.norm(predicted - new.next_obs, axis=1).mean()))
         began = perf_counter()

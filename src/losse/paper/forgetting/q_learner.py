@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from losse.world.transitions import Transitions
 
 LEARNING_RATE = 0.5
 DISCOUNT = 0.99
@@ -13,26 +15,6 @@ DISCOUNT = 0.99
 Place = NDArray[np.floating]
 Step = tuple[int, int, float, int, bool]
 """Cell, action, reward, next cell, terminated."""
-
-
-class Transitions(NamedTuple):
-    """Consecutive steps of an agent, one per row."""
-
-    obs: NDArray[np.float32]
-    actions: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-    next_obs: NDArray[np.float32]
-    terminated: NDArray[np.bool_]
-
-    def rows(self, first: int, last: int) -> Transitions:
-        """The steps from `first` up to `last`, which is not among them."""
-        return Transitions(
-            self.obs[first:last],
-            self.actions[first:last],
-            self.rewards[first:last],
-            self.next_obs[first:last],
-            self.terminated[first:last],
-        )
 
 
 class QTable:
@@ -87,13 +69,21 @@ def explore(
     one first: a goal is known along the whole way at once, and the visits narrow within thousands
     of steps instead of hundreds of thousands.
 
-    Args:
-        env: A Gymnasium environment with observations in the unit square and discrete actions.
-        steps: Number of steps over all episodes.
-        cells: Cells of the table along each side of the square.
-        epsilon: Share of random actions, falling evenly from the first to the last step.
-        seed: Of environment and agent.
+    Parameters
+    ----------
+    env
+        A Gymnasium environment with observations in the unit square and discrete actions.
+    steps
+        Number of steps over all episodes.
+    cells
+        Cells of the table along each side of the square.
+    epsilon
+        Share of random actions, falling evenly from the first to the last step.
+    seed
+        Of environment and agent.
 
+    Examples
+    --------
     >>> import gymnasium, losse.envs
     >>> env = gymnasium.make("losse/Gridworld-v0", reward="sparse")
     >>> stream = explore(env, 300, cells=20, epsilon=(1.0, 0.1), seed=0)
@@ -118,4 +108,4 @@ def explore(
                 table.learn(step)
             episode = []
             obs, _ = env.reset()
-    return Transitions(*(np.array(column) for column in zip(*rows, strict=True)))
+    return Transitions.from_steps(rows)

@@ -83,7 +83,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Preset(NamedTuple):
-    """The size of the experiment."""
+    """Size of the experiment in a preset."""
 
     samples: int
     seeds: int

@@ -15,10 +15,10 @@ from losse.paper import network
 
 
 class Learned(NamedTuple):
-    """What the networks predict, and what learning took."""
+    """Predictions of the networks, and the time that learning took."""
 
     predictions: NDArray[np.float32]
-    """Of shape (checkpoints, seeds, rows)."""
+    """Predictions of shape (checkpoints, seeds, rows)."""
     seconds: float
     """Wall-clock of all seeds together, without compilation."""
 
@@ -37,15 +37,25 @@ def learn_streams(
 
     One network per seed, with ReLU units, learns its own stream; all go through it together.
 
-    Args:
-        X: Inputs, of shape (seeds, steps, minibatch, features).
-        Y: Targets, of shape (seeds, steps, minibatch).
-        X_test: Inputs to predict, of shape (seeds, rows, features).
-        hidden: Units of each hidden layer.
-        learning_rate: Adam's step size.
-        seeds: Seeds of the initial weights.
-        checkpoints: Number of evenly spaced moments at which to predict, the last at the end.
+    Parameters
+    ----------
+    X
+        Inputs, of shape (seeds, steps, minibatch, features).
+    Y
+        Targets, of shape (seeds, steps, minibatch).
+    X_test
+        Inputs to predict, of shape (seeds, rows, features).
+    hidden
+        Units of each hidden layer.
+    learning_rate
+        Adam's step size.
+    seeds
+        Seeds of the initial weights.
+    checkpoints
+        Number of evenly spaced moments at which to predict, the last at the end.
 
+    Examples
+    --------
     >>> x = np.random.default_rng(0).uniform(-1, 1, size=(1, 2000, 1, 1)).astype(np.float32)
     >>> learned = learn_streams(
     ...     x, 2 * x[..., 0], x[:, -5:, 0], hidden=(20,), learning_rate=1e-2, seeds=[0]

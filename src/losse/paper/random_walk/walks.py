@@ -27,7 +27,7 @@ _MINIBATCH_SEED = 2**33
 
 @dataclass(frozen=True, kw_only=True)
 class WalkSettings(CommonSettings):
-    """What both experiments can be told about their streams."""
+    """Settings of the streams, which both experiments have."""
 
     samples: int | None = None
     """Length of the stream; by default that of the preset."""

@@ -63,13 +63,21 @@ def descend(
 ) -> Array:
     """Weights after one step on the mean squared error of each minibatch of rows, from zero.
 
-    Args:
-        features: Rows in order of arrival.
-        y: Targets.
-        minibatch: Rows per step.
-        learning_rate: Step size.
-        adam: Adam's steps instead of plain gradient descent (equation 7).
+    Parameters
+    ----------
+    features
+        Rows in order of arrival.
+    y
+        Targets.
+    minibatch
+        Rows per step.
+    learning_rate
+        Step size.
+    adam
+        Adam's steps instead of plain gradient descent (equation 7).
 
+    Examples
+    --------
     >>> encoder = LosseEncoder(n_grids=10, scaling=None).fit([[0.0]])
     >>> x = np.random.default_rng(0).uniform(-1, 1, size=(5000, 1))
     >>> phi = encoder.encode(x)

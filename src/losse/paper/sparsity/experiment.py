@@ -44,7 +44,7 @@ GRIDS: Mapping[str, Any] = {"n_grids": 10, "grid_dim": 2}
 
 
 class Preset(NamedTuple):
-    """The size of the experiment."""
+    """Size of the experiment in a preset."""
 
     samples: int
     seeds: int
