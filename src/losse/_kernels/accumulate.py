@@ -1,4 +1,4 @@
-"""How the memories grow: A += sum of w phi phi^T and B += sum of w phi y^T (Algorithm 1)."""
+"""Growth of the memories: A += sum of w phi phi^T and B += sum of w phi y^T (Algorithm 1)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""How Algorithm 2 renews the active weights, one row after the other.
+"""Algorithm 2 in compiled code: the active weights, renewed one row after the other.
 
 For the active cells s of a sample (phi, y) the paper solves, with lambda = ridge * n,
 

@@ -1,4 +1,4 @@
-"""What a stage of the cascade predicts: two small matrix products around smooth units.
+"""Predictions of a stage of the cascade: two small matrix products around smooth units.
 
 The units, thousands for each row, are all the cost there is. They are computed in single precision,
 whose rounding (1e-7) is far below what the grids behind them resolve, and summed block by block.

@@ -1,4 +1,4 @@
-"""How an input becomes features: scaling, random projection, sigmoid, binning (section 3.2)."""
+"""Features of an input: scaling, random projection, sigmoid, binning (section 3.2)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""How sparse features multiply a large dense matrix: Phi P, and Phi T^T for a few rows T."""
+"""Products of sparse features with a large dense matrix: Phi P, and Phi T^T for a few rows T."""
 
 import numpy as np
 

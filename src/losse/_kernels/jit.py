@@ -1,4 +1,4 @@
-"""How every kernel is compiled: Numba, without the GIL, cached on disk where that is possible."""
+"""Compilation of kernels: Numba, without the GIL, cached on disk where that is possible."""
 
 import hashlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How a packed A is used: the lower triangle of grid-pair blocks, half the memory of a square.
+"""Products with a packed A: the lower triangle of grid-pair blocks, half the memory of a square.
 
 The block of grids g >= h, of shape (size, size), is number g (g + 1) / 2 + h.
 """

@@ -1,4 +1,4 @@
-"""How predictions are made: the active rows of W, weighted and summed."""
+"""Predictions: the active rows of W, weighted and summed."""
 
 import numpy as np
 

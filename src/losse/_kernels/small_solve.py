@@ -1,4 +1,4 @@
-"""How a block of active cells is solved: a Cholesky factorisation of about a hundred rows.
+"""Solution for a block of active cells: a Cholesky factorisation of about a hundred rows.
 
 At this size a library call costs more than the arithmetic, so the loops are written out. The
 right-hand sides stand beside the matrix in the same rows, and the factorisation turns
