@@ -71,6 +71,7 @@ class ImaginedEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(model.observation_space, num_envs)
         self.action_space = batch_space(model.action_space, num_envs)
         self._episodes = _Episodes(model, start_states, max_episode_steps)
+        self._obs: Values | None = None
         self._ended = np.zeros(num_envs, dtype=bool)
 
     def reset(
@@ -87,7 +88,7 @@ class ImaginedEnv(VectorEnv[Any, Any, Any]):
         self, actions: Values
     ) -> tuple[Values, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
         """Imagine one step of every episode, or the start of a new one where it has ended."""
-        _require_reset(self)
+        _require_reset(self._obs)
         obs, rewards, terminated = self.model.step(self._obs, actions)
         self._age += 1
         new = self._ended
@@ -130,6 +131,7 @@ class ImaginedSingleEnv(gymnasium.Env[Any, Any]):
         self.observation_space = model.observation_space
         self.action_space = model.action_space
         self._episodes = _Episodes(model, start_states, max_episode_steps)
+        self._obs: Values | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -142,7 +144,7 @@ class ImaginedSingleEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Imagine one step."""
-        _require_reset(self)
+        _require_reset(self._obs)
         self._obs, rewards, terminated = self.model.step(
             self._obs, self.model.actions.single(action)
         )
@@ -188,6 +190,6 @@ class _Episodes:
         return observations.restore(rows), len(rows)
 
 
-def _require_reset(env: Any) -> None:
-    if not hasattr(env, "_obs"):
+def _require_reset(obs: Values | None) -> None:
+    if obs is None:
         raise gymnasium.error.ResetNeeded("Call reset() before step().")
