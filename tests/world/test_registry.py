@@ -48,5 +48,5 @@ def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     for name in [name for name in sys.modules if name.startswith("losse.world.")]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ModuleNotFoundError, match=r"needs gymnasium.*losse\[world\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs 'gymnasium'.*losse\[world\]"):
         losse.world.__getattr__("LosseWorldModel")

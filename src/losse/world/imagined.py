@@ -71,6 +71,7 @@ class ImaginedEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(model.observation_space, num_envs)
         self.action_space = batch_space(model.action_space, num_envs)
         self._episodes = _Episodes(model, start_states, max_episode_steps)
+        self._obs: Values | None = None
         self._ended = np.zeros(num_envs, dtype=bool)
 
     def reset(
@@ -87,7 +88,7 @@ class ImaginedEnv(VectorEnv[Any, Any, Any]):
         self, actions: Values
     ) -> tuple[Values, Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_], dict[str, Any]]:
         """Imagine one step of every episode, or the start of a new one where it has ended."""
-        self._episodes.require_reset()
+        _require_reset(self._obs)
         obs, rewards, terminated = self.model.step(self._obs, actions)
         self._age += 1
         new = self._ended
@@ -130,6 +131,7 @@ class ImaginedSingleEnv(gymnasium.Env[Any, Any]):
         self.observation_space = model.observation_space
         self.action_space = model.action_space
         self._episodes = _Episodes(model, start_states, max_episode_steps)
+        self._obs: Values | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -142,7 +144,7 @@ class ImaginedSingleEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Imagine one step."""
-        self._episodes.require_reset()
+        _require_reset(self._obs)
         self._obs, rewards, terminated = self.model.step(
             self._obs, self.model.actions.single(action)
         )
@@ -165,23 +167,15 @@ class _Episodes:
         if not callable(start_states):
             self.start_states, self.n_starts = self._checked(start_states)
         self.max_steps = max_steps
-        self._started = False
 
     def start(self, count: int, rng: np.random.Generator) -> Values:
         """Observations to begin with."""
-        if callable(self.start_states):
-            states, n = self._checked(self.start_states(count, rng))
-            if n != count:
-                raise ValueError(f"start_states returned {n} rows instead of {count}.")
-        else:
-            states = take(self.start_states, rng.integers(self.n_starts, size=count))
-        self._started = True
+        if not callable(self.start_states):
+            return take(self.start_states, rng.integers(self.n_starts, size=count))
+        states, n = self._checked(self.start_states(count, rng))
+        if n != count:
+            raise ValueError(f"start_states returned {n} rows instead of {count}.")
         return states
-
-    def require_reset(self) -> None:
-        """Raise Gymnasium's error if nothing has been started."""
-        if not self._started:
-            raise gymnasium.error.ResetNeeded("Call reset() before step().")
 
     def over(self, age: Any) -> Any:
         """Whether episodes of this many steps are cut off."""
@@ -194,3 +188,8 @@ class _Episodes:
         if not len(rows):
             raise ValueError("start_states is empty: pass at least one observation.")
         return observations.restore(rows), len(rows)
+
+
+def _require_reset(obs: Values | None) -> None:
+    if obs is None:
+        raise gymnasium.error.ResetNeeded("Call reset() before step().")

@@ -99,14 +99,12 @@ class FlatBox(FlatSpace):
         self._high = np.asarray(space.high, dtype=np.float64).reshape(-1)
 
     def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
-        """See `FlatSpace`."""
         array = numbers(name, values)
         _check_shape(name, array, self.space, n_rows)
         require_moderate(name, array)
         return np.ascontiguousarray(array.reshape(len(array), self.width))
 
     def bounded_rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
-        """See `FlatSpace`."""
         rows = self.rows(name, values, n_rows)
         outside = rows < self._low - _ROUNDING * np.maximum(1, np.abs(self._low))
         outside |= rows > self._high + _ROUNDING * np.maximum(1, np.abs(self._high))
@@ -119,14 +117,12 @@ class FlatBox(FlatSpace):
         return rows
 
     def restore(self, rows: Array) -> npt.NDArray[Any]:
-        """See `FlatSpace`."""
         clipped = np.clip(rows, self._low, self._high)
         if np.issubdtype(self.space.dtype, np.integer):
             clipped = np.clip(np.rint(clipped), -_WHOLE, _WHOLE)
         return clipped.astype(self.space.dtype).reshape(len(rows), *self._shape)
 
     def scaling(self, limit: float) -> tuple[Scaling, Array]:
-        """See `FlatSpace`."""
         known = self._high - self._low <= WIDEST
         low, high = (np.where(known, bound, np.nan) for bound in (self._low, self._high))
         return bounded(low, high, limit), np.full(self.width, limit)
@@ -144,12 +140,10 @@ class FlatChoices(FlatSpace):
         self._ends = np.cumsum(self._counts)
 
     def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
-        """See `FlatSpace`."""
         choices = self._choices(name, values, n_rows)
         return one_hot(choices + (self._ends - self._counts), self.width)
 
     def inputs(self, name: str, values: Values, n_rows: int | None = None) -> npt.NDArray[Any]:
-        """See `FlatSpace`."""
         if not self.discrete:
             return self.rows(name, values, n_rows)
         return self._choices(name, values, n_rows)[:, 0]
@@ -191,7 +185,6 @@ class FlatBits(FlatSpace):
         super().__init__(space, math.prod(space.shape))
 
     def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
-        """See `FlatSpace`."""
         array = numbers(name, values)
         _check_shape(name, array, self.space, n_rows)
         if not ((array == 0) | (array == 1)).all():
@@ -219,29 +212,23 @@ class FlatParts(FlatSpace):
         super().__init__(space, sum(part.width for part in self._parts.values()))
 
     def rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
-        """See `FlatSpace`."""
         return self._joined("rows", name, values, n_rows)
 
     def bounded_rows(self, name: str, values: Values, n_rows: int | None = None) -> Array:
-        """See `FlatSpace`."""
         return self._joined("bounded_rows", name, values, n_rows)
 
     def restore(self, rows: Array) -> Values:
-        """See `FlatSpace`."""
         columns = np.split(rows, self._ends[:-1], axis=1)
         parts = zip(self._parts.items(), columns, strict=True)
         return self._together({key: part.restore(column) for (key, part), column in parts})
 
     def scaling(self, limit: float) -> tuple[Scaling, Array]:
-        """See `FlatSpace`."""
         return joined(*(part.scaling(limit) for part in self._parts.values()))
 
     def cast(self, values: Values) -> Values:
-        """See `FlatSpace`."""
         return self._together({key: part.cast(values[key]) for key, part in self._parts.items()})
 
     def single(self, value: Values) -> Values:
-        """See `FlatSpace`."""
         return self._together({key: part.single(value[key]) for key, part in self._parts.items()})
 
     def _together(self, values: dict[Any, Values]) -> Values:

@@ -232,7 +232,6 @@ class LosseWorldModel(CheckpointedModel):
         }
 
     def restore(self, saved: StateReader, version: int) -> None:
-        """See `CheckpointedModel`."""
         super().restore(saved, version)
         if self.per_action != saved.flag("per_action"):
             saved.refuse("per_action does not suit its spaces")

@@ -16,7 +16,7 @@ import numpy as np
 from losse.scaling import Scaling
 from losse.storage.state import State, StateReader, nested
 from losse.world.neural.fit import fit
-from losse.world.neural.memories import Memory, Recent, Rows
+from losse.world.neural.memories import Everything, Recent, Rows
 from losse.world.neural.network import Network, new_weights
 from losse.world.neural.online import STEPS, WINDOW, new_synapses, train_tasks, train_window
 
@@ -25,7 +25,13 @@ class Learner(ABC):
     """A network, the rows that it has kept, and what training carries along."""
 
     def __init__(
-        self, network: Network, n_inputs: int, memory: Memory, *, learning_rate: float, seed: int
+        self,
+        network: Network,
+        n_inputs: int,
+        memory: Everything | Recent,
+        *,
+        learning_rate: float,
+        seed: int,
     ) -> None:
         self.memory = memory
         self._network = network
@@ -68,7 +74,7 @@ class Replay(Learner):
         self,
         network: Network,
         n_inputs: int,
-        memory: Memory,
+        memory: Everything | Recent,
         *,
         learning_rate: float,
         batch_size: int,
@@ -79,7 +85,6 @@ class Replay(Learner):
         self._n_updates = 0
 
     def learn(self, rows: Rows, scaling: Scaling) -> bool:
-        """See `Learner`."""
         self.memory.add(rows)
         self._trained, healthy = fit(
             self._network,
@@ -96,11 +101,9 @@ class Replay(Learner):
         return bool(healthy)
 
     def state(self) -> State:
-        """See `Learner`."""
         return {"n_updates": self._n_updates} | super().state()
 
     def restore(self, saved: StateReader) -> None:
-        """See `Learner`."""
         super().restore(saved)
         self._n_updates = saved.count("n_updates", at_most=2**31 - 1)
 
@@ -116,7 +119,6 @@ class Online(Learner):
         super().__init__(network, n_inputs, memory, **settings)
 
     def learn(self, rows: Rows, scaling: Scaling) -> bool:
-        """See `Learner`."""
         healthy = True
         n_steps = max(1, STEPS // len(rows))
         for first in range(0, len(rows), WINDOW):
@@ -146,7 +148,6 @@ class Synaptic(Online):
         self._xi, self._c = np.float32(xi), np.float32(c)
 
     def _train(self, new: Rows, n_steps: int, scaling: Scaling) -> tuple[Any, Any]:
-        """See `Online`."""
         rows = np.zeros((2 * WINDOW, new.shape[1]), np.float32)
         rows[:WINDOW], rows[WINDOW : WINDOW + len(new)] = self.memory.rows, new
         n_before = np.int32(self.memory.count)
@@ -165,7 +166,6 @@ class Synaptic(Online):
         )
 
     def _begin(self) -> Any:
-        """See `Learner`."""
         return new_synapses(super()._begin())
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,27 +21,6 @@ _MOST = 1 << 40
 
 MEMORIES = ("full-replay", "online", "si", "coreset")
 """The paper's neural baselines, by what they remember."""
-
-
-class Memory(Protocol):
-    """What learners ask of a memory."""
-
-    @property
-    def rows(self) -> Rows:
-        """An array of which ``count`` rows are filled."""
-
-    @property
-    def count(self) -> int:
-        """Rows that are kept."""
-
-    def add(self, new: Rows) -> None:
-        """Keep new rows, or some of them."""
-
-    def state(self) -> State:
-        """Values for a checkpoint."""
-
-    def restore(self, saved: StateReader) -> None:
-        """Take over what `state` has returned."""
 
 
 class Everything:

@@ -214,7 +214,6 @@ class NeuralWorldModel(CheckpointedModel):
         }
 
     def restore(self, saved: StateReader, version: int) -> None:
-        """See `CheckpointedModel`."""
         super().restore(saved, version)
         self._units.restore(saved.part("units"))
         self._learner.restore(saved.part("learner"))
