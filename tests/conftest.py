@@ -1,13 +1,23 @@
-"""Shared test settings: hypothesis without deadlines, since a first call may compile.
+"""Shared test settings: one thread per process, and hypothesis without deadlines.
 
-The examples are the same in every run, so that a failure belongs to a change; new ones are tried
-with HYPOTHESIS_PROFILE=explore.
+Tests run beside each other, and threads of several processes that wait for each other take several
+times as long. Deadlines make no sense since a first call may compile. The examples are the same in
+every run, so that a failure belongs to a change; new ones are tried with HYPOTHESIS_PROFILE=explore.
 """
 
 import os
 
 from hypothesis import settings
 
+from losse.runs.workers import ONE_THREAD
+
+os.environ.update(ONE_THREAD)  # before anything imports NumPy
+
 settings.register_profile("losse", deadline=None, max_examples=40, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=400, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "losse"))
+
+
+def pytest_configure(config):
+    """Not in pyproject.toml, since pytest would import Numba, and so NumPy, too early."""
+    config.addinivalue_line("filterwarnings", "error::numba.core.errors.NumbaPerformanceWarning")
