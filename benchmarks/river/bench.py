@@ -16,7 +16,7 @@ from rich.console import Console
 from river import metrics
 
 from benchmarks.display import show
-from benchmarks.river.track import METHODS, REAL, STREAMS, Method, Stream
+from benchmarks.river.track import METHODS, REAL, STREAMS
 from losse.cli import fail
 from losse.cli.progress import RunDisplay
 from losse.integrations.river import LosseRegressor
@@ -33,9 +33,9 @@ CHECKPOINTS = 20
 class Settings:
     """Compare Losse with River's regressors by progressive validation."""
 
-    methods: tuple[Method, ...] = tuple(METHODS)
+    methods: tuple[str, ...] = tuple(METHODS)
     """Which methods to run."""
-    streams: tuple[Stream, ...] = tuple(STREAMS)
+    streams: tuple[str, ...] = tuple(STREAMS)
     """Which streams to learn."""
     seeds: int = 1
     """Seeds from 0, of the methods and of the synthetic streams."""
@@ -47,6 +47,10 @@ class Settings:
     """Folder of the records and the table."""
 
     def __post_init__(self) -> None:
+        for name, known in (("methods", METHODS), ("streams", STREAMS)):
+            for value in getattr(self, name):
+                if value not in known:
+                    raise ValueError(f"{name} has {value!r}; choose from: {', '.join(known)}")
         for name in ("seeds", "samples"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -72,7 +76,7 @@ def run(settings: Settings) -> list[Record]:
     return records
 
 
-def options_of(settings: Settings, method: Method, stream: Stream, seed: int) -> dict[str, Any]:
+def options_of(settings: Settings, method: str, stream: str, seed: int) -> dict[str, Any]:
     """The length of a stream, and the model with its parameters."""
     rows = STREAMS[stream](settings.samples, seed)
     samples = rows.n_samples if stream in REAL else settings.samples
@@ -86,8 +90,8 @@ def measure(runs: Sequence[Run]) -> list[Record]:
 
 
 def _measure(run: Run) -> Record:
-    model: Any = METHODS[run.method](run.seed)  # type: ignore[index]
-    rows = list(STREAMS[run.setting](run.options["samples"], run.seed))  # type: ignore[index]
+    model: Any = METHODS[run.method](run.seed)
+    rows = list(STREAMS[str(run.setting)](run.options["samples"], run.seed))
     mae, rmse, curve, seconds = metrics.MAE(), metrics.RMSE(), [], 0.0
     every = max(1, len(rows) // CHECKPOINTS)
     for n, (x, y) in enumerate(rows, start=1):

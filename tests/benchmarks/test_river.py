@@ -99,3 +99,9 @@ def test_methods_learn_and_predict(method):
 def test_nothing_to_do_is_refused():
     with pytest.raises(ValueError, match="seeds must be at least 1, got 0"):
         bench.Settings(seeds=0)
+
+
+@pytest.mark.parametrize("wrong", [{"methods": ("svm",)}, {"streams": ("Amazon",)}])
+def test_unknown_names_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"has '\w+'; choose from: "):
+        bench.Settings(**wrong)

@@ -15,7 +15,7 @@ from benchmarks.accuracy.streams import cache
 from benchmarks.accuracy import bench as accuracy
 from benchmarks.accuracy import plan
 from losse.cli import main
-from losse.runs import runner
+from losse.extras import EXTRAS
 from losse.runs.store import Store, read_records
 
 FEW = {
@@ -114,7 +114,7 @@ def test_drawn_again_from_the_records_alone(settings):
 
 def test_a_missing_package_is_named_before_anything_is_computed(tmp_path, monkeypatch):
     monkeypatch.setitem(entries.NEEDS, "river-amf", ("river_of_another_world",))
-    monkeypatch.setitem(runner.EXTRAS, "river_of_another_world", "river")
+    monkeypatch.setitem(EXTRAS, "river_of_another_world", "river")
     wanted = accuracy.Settings(**{**FEW, "contenders": ("knn", "river-amf")}, results=tmp_path)
     with pytest.raises(ModuleNotFoundError, match=r"river-amf needs .* 'losse\[river\]'"):
         accuracy.run(wanted)
