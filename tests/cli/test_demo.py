@@ -103,7 +103,7 @@ def test_ctrl_c_ends_the_demo_in_a_line(monkeypatch, tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["demo", "--out", str(tmp_path)])
     assert stop.value.code == 130
-    assert capsys.readouterr().out.endswith("Interrupted.\n")
+    assert capsys.readouterr().out.endswith("Interrupted: nothing was saved.\n")
     assert list(tmp_path.iterdir()) == []
 
 

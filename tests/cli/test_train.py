@@ -2,6 +2,7 @@
 
 import io
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from losse.cli.train.command import Settings
 from losse.cli.train.view import TrainView
 from losse.dyna.checkpoint import latest_checkpoint
 from losse.dyna.options import Training
-from losse.dyna.progress import COMPILING, TrainingProgress
+from losse.dyna.progress import COMPILING, MAKING, TrainingProgress
 from losse.runs.store import read_records
 
 OPTIONS = [
@@ -44,6 +45,67 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     main(["train", *OPTIONS, "--steps", "150", "--out", str(tmp_path), "--resume"])
     (record,) = read_records(tmp_path)
     assert [step for step, _ in record.curve] == [50, 100, 150]
+
+
+def signal_at(monkeypatch, method, when, *signals):
+    """Let signals arrive when the view is told something for the first time."""
+    tell, waiting = getattr(TrainView, method), [True]
+
+    def told(self, what):
+        if what == when and waiting:
+            waiting.clear()
+            for one in signals:
+                signal.raise_signal(one)
+        tell(self, what)
+
+    monkeypatch.setattr(TrainView, method, told)
+
+
+@pytest.mark.parametrize(
+    ("sent", "name", "code"), [(signal.SIGINT, "Ctrl-C", 130), (signal.SIGTERM, "SIGTERM", 143)]
+)
+def test_a_stopped_run_is_saved_and_goes_on(sent, name, code, tmp_path, monkeypatch, capsys):
+    signal_at(monkeypatch, "stepped", 70, sent)
+    arguments = ["train", *OPTIONS, "--steps", "100", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == code
+    shown = capsys.readouterr().out
+    saved = tmp_path / "losse_seed0"
+    assert f"Agent, world model and replay buffer after 72 steps: {saved}" in shown
+    assert "The same command with --resume goes on" in shown
+    assert f"Stopped by {name} at step 72 of 100." in shown
+    (record,) = read_records(tmp_path)
+    assert [step for step, _ in record.curve] == [50]
+    main([*arguments, "--resume"])
+    (record,) = read_records(tmp_path)
+    assert [step for step, _ in record.curve] == [50, 100]
+    assert "after 100 steps" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    main([*arguments, "--resume"])
+    assert "all steps are done already" in capsys.readouterr().out
+
+
+def test_a_run_that_is_stopped_before_it_began_has_saved_nothing(tmp_path, monkeypatch, capsys):
+    signal_at(monkeypatch, "stage", MAKING, signal.SIGINT)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *OPTIONS, "--out", str(tmp_path)])
+    assert stop.value.code == 130
+    assert "Stopped by Ctrl-C. Nothing was saved." in capsys.readouterr().out
+    assert not list(tmp_path.rglob("agent.zip"))
+
+
+def test_a_second_signal_stops_at_once_and_the_checkpoint_before_is_named(
+    tmp_path, monkeypatch, capsys
+):
+    signal_at(monkeypatch, "stepped", 70, signal.SIGINT, signal.SIGINT)
+    options = ["--checkpoint-every", "40", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *OPTIONS, "--steps", "100", *options])
+    assert stop.value.code == 130
+    shown = capsys.readouterr().out
+    assert "Stopped by Ctrl-C. Agent, world model and replay buffer after 40 steps: " in shown
+    assert latest_checkpoint(tmp_path / "losse_seed0").name.startswith("checkpoint-40-")
 
 
 FIRST_WORD = """
@@ -122,7 +184,7 @@ def test_a_run_shorter_than_an_evaluation_has_a_result(tmp_path, capsys):
     (record,) = read_records(tmp_path)
     assert [step for step, _ in record.curve] == [60]
     shown = capsys.readouterr().out
-    assert f"Return {record.curve[-1][1]:.1f} at the end" in shown
+    assert f"Return {record.curve[-1][1]:.1f} in the last evaluation" in shown
     with pytest.raises(SystemExit):
         main(["train", *OPTIONS, *options, "--steps", "40", "--resume"])
     assert "steps=40 are fewer than the 60" in capsys.readouterr().err

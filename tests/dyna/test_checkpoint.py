@@ -14,7 +14,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from losse.dyna import DynaCallback, DynaReplayBuffer, load_run, save_run
+from losse.dyna import DynaCallback, DynaReplayBuffer, callback, load_run, save_run
 from losse.dyna.checkpoint import latest_checkpoint
 from losse.world import LosseWorldModel
 from tests.dyna.agents import Line, small
@@ -62,6 +62,22 @@ def test_only_the_latest_checkpoint_stays(tmp_path):
         "latest",
     ]
     assert load_run(DQN, tmp_path, Line()).num_timesteps == 100
+
+
+def test_checkpoints_come_early_and_by_the_clock_too(tmp_path, monkeypatch):
+    def saved_steps(**options):
+        steps = []
+        keep = DynaCallback(checkpoint=tmp_path, on_save=lambda _, n: steps.append(n), **options)
+        small().learn(40, callback=keep)
+        return steps
+
+    monkeypatch.setattr(callback, "FIRST_SECONDS", 1e-9)
+    assert saved_steps() == [4, 40]  # the first rollout, and the end
+    monkeypatch.setattr(callback, "SAVING_PAUSE", 0.0)
+    assert saved_steps(checkpoint_seconds=1e-9) == [*range(4, 40, 4), 40]
+    monkeypatch.setattr(callback, "SAVING_PAUSE", 1e9)  # saving takes too long
+    assert saved_steps(checkpoint_seconds=1e-9) == [4, 40]
+    assert saved_steps(checkpoint_every=20) == [4, 24, 40]
 
 
 def test_a_failed_save_leaves_the_one_before(tmp_path, monkeypatch):

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from losse.checks import check_count
+from losse.checks import check_count, check_positive
 from losse.dyna.buffer import DynaReplayBuffer
 from losse.dyna.checkpoint import save_run
 from losse.dyna.models import check_model, model_for
 from losse.world import WorldModel
+
+FIRST_SECONDS = 10.0
+"""Seconds until the first checkpoint."""
+SAVING_PAUSE = 20.0
+"""Pause after a checkpoint, in times that it took."""
 
 
 class DynaCallback(BaseCallback):
@@ -27,10 +34,14 @@ class DynaCallback(BaseCallback):
     checkpoint
         A folder. Agent, replay buffer and world model are saved there together; `load_run` goes on
         from them. A run that is killed, or that diverges, keeps the last of these.
-    checkpoint_every
-        Environment steps between two checkpoints. There is one more at the end.
+    checkpoint_every, checkpoint_seconds
+        Environment steps and seconds between two checkpoints, whichever are over first. The first
+        is there after ten seconds, and one more at the end. Where saving takes long, checkpoints
+        by the clock are rarer: they take at most a twentieth of the time.
     notes
         Is called for what a checkpoint shall also keep, as in `save_run`.
+    on_save
+        Is called after each checkpoint with its folder and its number of environment steps.
 
     Examples
     --------
@@ -53,18 +64,23 @@ class DynaCallback(BaseCallback):
         model_options: Mapping[str, Any] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 10_000,
+        checkpoint_seconds: float = 300.0,
         notes: Callable[[], Mapping[str, Any]] | None = None,
+        on_save: Callable[[Path, int], None] | None = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
         check_count("checkpoint_every", checkpoint_every)
+        check_positive("checkpoint_seconds", checkpoint_seconds)
         if world_model is not None:
             check_model(world_model, model_options)
         self._world_model = world_model
         self._model_options = model_options
         self._folder = checkpoint
         self._every = checkpoint_every
+        self._seconds = checkpoint_seconds
         self._notes = notes
+        self._on_save = on_save
         self._saved_at = 0
 
     def _on_training_start(self) -> None:
@@ -78,13 +94,17 @@ class DynaCallback(BaseCallback):
             model = model_for(self.model, self._world_model, self._model_options)
             buffer.bind(self.model, model)
         self._saved_at = self.num_timesteps
+        self._due = time.monotonic() + min(FIRST_SECONDS, self._seconds)
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
         # Only here all transitions are stored, and the agent has been trained on them.
-        if self._folder is not None and self.model.num_timesteps - self._saved_at >= self._every:
+        if self._folder is None:
+            return
+        steps = self.model.num_timesteps - self._saved_at
+        if steps >= self._every or (steps > 0 and time.monotonic() >= self._due):
             self._save()
 
     def _on_training_end(self) -> None:
@@ -94,8 +114,13 @@ class DynaCallback(BaseCallback):
 
     def _save(self) -> None:
         assert self._folder is not None
-        save_run(self.model, self._folder, self._notes() if self._notes else None)
+        began = time.monotonic()
+        folder = save_run(self.model, self._folder, self._notes() if self._notes else None)
         self._saved_at = self.model.num_timesteps
+        if self._on_save is not None:
+            self._on_save(folder, self._saved_at)
+        now = time.monotonic()
+        self._due = now + max(self._seconds, SAVING_PAUSE * (now - began))
 
     @property
     def _buffer(self) -> DynaReplayBuffer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 LOADING = "loading PyTorch and JAX"
 MAKING = "making environments and agent"
@@ -11,6 +12,7 @@ READING = "reading the checkpoint"
 COMPILING = "compiling"
 TRAINING = "training"
 EVALUATING = "evaluating"
+COMPLETE = "all steps are done already"
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,6 @@ class TrainingObserver:
 
     def evaluated(self, progress: TrainingProgress) -> None:
         """Hear what an evaluation has found."""
+
+    def saved(self, folder: Path, steps: int) -> None:
+        """Hear that there is a checkpoint of so many steps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from losse.dyna.checkpoint import latest_checkpoint, load_run, read_notes
 from losse.dyna.evaluation import EvaluationCallback
 from losse.dyna.make import make_dyna
 from losse.dyna.options import Training
-from losse.dyna.progress import MAKING, READING, TrainingObserver, TrainingProgress
+from losse.dyna.progress import COMPLETE, MAKING, READING, TrainingObserver, TrainingProgress
 from losse.envs import ExploringStarts
 from losse.storage.jsonfile import plain
 
@@ -30,7 +30,9 @@ def train(
     *,
     folder: Path | None = None,
     checkpoint_every: int = 10_000,
+    checkpoint_seconds: float = 300.0,
     resume: bool = False,
+    stop: Callable[[], bool] | None = None,
     observer: TrainingObserver | None = None,
     callbacks: Sequence[BaseCallback] = (),
 ) -> TrainingProgress:
@@ -42,13 +44,16 @@ def train(
         What to do.
     folder
         Where checkpoints are kept, the last of them at the end. None: nowhere.
-    checkpoint_every
-        Environment steps between them.
+    checkpoint_every, checkpoint_seconds
+        Environment steps and seconds between them, as in `DynaCallback`.
     resume
         Go on from the checkpoint in ``folder``, if there is one. It must not have more steps than
         ``training`` asks for.
+    stop
+        Is asked before every rollout. True ends the training there: what has been learned is saved,
+        and the result has fewer steps than ``training`` asks for.
     observer
-        Is told of stages, steps and evaluations.
+        Is told of stages, steps, evaluations and checkpoints.
     callbacks
         Further ones of Stable-Baselines3, which see the agent itself.
 
@@ -75,6 +80,7 @@ def train(
         else:
             observer.stage(READING)
             agent = load_run(kind, folder, env)
+            observer.saved(folder, agent.num_timesteps)
             observer.stepped(agent.num_timesteps)
         evaluation = EvaluationCallback(
             held_out, training.eval_every, training.seed, before or TrainingProgress(), observer
@@ -82,15 +88,42 @@ def train(
         keep = DynaCallback(
             checkpoint=folder,
             checkpoint_every=checkpoint_every,
+            checkpoint_seconds=checkpoint_seconds,
             notes=lambda: {"training": plain(training), "progress": asdict(evaluation.progress)},
+            on_save=observer.saved,
         )
         left = training.steps - agent.num_timesteps
         if left > 0:
-            agent.learn(left, callback=[evaluation, keep, *callbacks], reset_num_timesteps=False)
+            every = [evaluation, keep, StopCallback(stop), *callbacks]
+            try:
+                agent.learn(left, callback=every, reset_num_timesteps=False)
+            except TrainingStopped:
+                keep.on_training_end()  # saves; an evaluation would keep the user waiting
+        else:
+            observer.stage(COMPLETE)
         return evaluation.progress
     finally:
         env.close()
         held_out.close()
+
+
+class TrainingStopped(Exception):  # noqa: N818 - no error
+    """A training was asked to stop."""
+
+
+class StopCallback(BaseCallback):
+    """Callback that stops a training between two rollouts: there agent and buffer are complete."""
+
+    def __init__(self, stop: Callable[[], bool] | None) -> None:
+        super().__init__()
+        self._stop = stop
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self._stop is not None and self._stop():
+            raise TrainingStopped
 
 
 def make_agent(training: Training, kind: Any, env: VecEnv) -> Any:

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
     except (ValueError, FloatingPointError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        console.print("Interrupted.")
+        console.print("Interrupted: nothing was saved.")
         raise SystemExit(INTERRUPTED) from None
 
 

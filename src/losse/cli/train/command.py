@@ -14,7 +14,8 @@ import gymnasium
 import tyro
 from rich.console import Console
 
-from losse.cli import INTERRUPTED, fail
+from losse.cli import fail
+from losse.cli.train.stopping import StopRequest
 from losse.cli.train.view import TrainView
 from losse.dyna.options import Training
 from losse.dyna.progress import LOADING, TrainingProgress
@@ -36,6 +37,8 @@ class Settings:
     """Units of the agent's hidden layers; by default those of the library."""
     checkpoint_every: int = 5000
     """Environment steps between checkpoints."""
+    checkpoint_seconds: float = 120.0
+    """Seconds between checkpoints, if these are over earlier. The first comes after ten."""
     out: Path | None = None
     """Folder for record, figure, agent and model; by default results/train/<env>_<agent>."""
     resume: bool = False
@@ -71,16 +74,16 @@ class Settings:
 def train_with(arguments: Sequence[str], console: Console) -> None:
     """Train with the options of the command line."""
     settings = Settings.read(arguments)
-    try:
-        run(settings, console)
-    except (ValueError, TypeError, FloatingPointError, gymnasium.error.Error) as error:
-        fail(str(error))
-    except KeyboardInterrupt:
-        console.print("Interrupted. The same command with --resume goes on from the checkpoint.")
-        raise SystemExit(INTERRUPTED) from None
+    with StopRequest() as request:
+        try:
+            run(settings, console, request)
+        except (ValueError, TypeError, FloatingPointError, gymnasium.error.Error) as error:
+            fail(str(error))
+        except KeyboardInterrupt:
+            raise SystemExit(request.exit_code) from None
 
 
-def run(settings: Settings, console: Console) -> Record:
+def run(settings: Settings, console: Console, request: StopRequest) -> None:
     """Train, write the record and draw all records of the folder."""
     training, folder = settings.whole_training(), settings.folder()
     _import_module_of(training.env)
@@ -89,26 +92,66 @@ def run(settings: Settings, console: Console) -> Record:
         raise ValueError(
             f"{saved} holds a run already: add --resume to go on, or choose another --out."
         )
-    with TrainView(console, training) as view, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
-        view.stage(LOADING)
-        from losse.cli.train.figure import draw
-        from losse.dyna.training import train
+    view = TrainView(console, training)
+    try:
+        with view, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            view.stage(LOADING)
+            from losse.dyna.training import train
 
-        result = train(
-            training,
-            folder=saved,
-            checkpoint_every=settings.checkpoint_every,
-            resume=settings.resume,
-            observer=view,
-        )
-    record = record_of(training, result)
-    written = write_record(record, folder)
+            result = train(
+                training,
+                folder=saved,
+                checkpoint_every=settings.checkpoint_every,
+                checkpoint_seconds=settings.checkpoint_seconds,
+                resume=settings.resume,
+                stop=request.made,
+                observer=view,
+            )
+    except (KeyboardInterrupt, FloatingPointError) as error:
+        why = f" by {request.name}" if isinstance(error, KeyboardInterrupt) else ""
+        _say(console, f"Stopped{why}. {_saved(view, training)}")
+        raise
+    _report(console, training, result, folder)
+    _say(console, _saved(view, training))
+    if request.made() and result.steps < training.steps:
+        _say(console, f"Stopped by {request.name} at step {result.steps} of {training.steps}.")
+        raise SystemExit(request.exit_code)
+
+
+def _report(console: Console, training: Training, result: TrainingProgress, folder: Path) -> None:
+    """Write the record, draw all records of the folder, and print the result."""
+    from losse.cli.train.figure import draw
+
+    if not result.curve:
+        _say(console, "There was no evaluation yet, so there is no record.")
+        return
+    written = write_record(record_of(training, result), folder)
     figures = draw(read_records(folder), folder)
-    _summarise(console, result)
-    console.print(f"Record and figure: {written}, {figures[0]}", soft_wrap=True)
-    console.print(f"Agent and world model: {saved}", soft_wrap=True)
-    return record
+    first = "never" if result.first_end is None else f"at step {result.first_end}"
+    _say(
+        console,
+        f"Return {result.curve[-1][1]:.1f} in the last evaluation, {result.score:.1f} over all; "
+        f"first episode that ended by itself {first}.\n{result.seconds:.0f} s of training, "
+        f"{100 * result.model_share:.0f} % of it the world model's.\n"
+        f"Record and figure: {written}, {figures[0]}",
+    )
+
+
+def _saved(view: TrainView, training: Training) -> str:
+    """What is on the disk, and how to go on from there."""
+    if view.checkpoint is None:
+        return "Nothing was saved."
+    folder, steps = view.checkpoint
+    more = " and more --steps" if steps >= training.steps else ""
+    return (
+        f"Agent, world model and replay buffer after {steps} steps: {folder}. The same command "
+        f"with --resume{more} goes on from there."
+    )
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def record_of(training: Training, result: TrainingProgress) -> Record:
@@ -152,14 +195,3 @@ def _import_module_of(env: str) -> None:
         raise ValueError(
             f"env={env!r}: its module {module!r} imports {error.name!r}, which is not installed."
         ) from error
-
-
-def _summarise(console: Console, result: TrainingProgress) -> None:
-    last = result.curve[-1][1]
-    first = "never" if result.first_end is None else f"at step {result.first_end}"
-    console.print(
-        f"Return {last:.1f} at the end, {result.score:.1f} over all evaluations; first episode "
-        f"that ended by itself {first}.\n{result.seconds:.0f} s of training, "
-        f"{100 * result.model_share:.0f} % of it the world model's.",
-        soft_wrap=True,
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -22,13 +23,20 @@ REFRESH_SECONDS = 0.1
 
 
 class TrainView(TrainingObserver):
-    """Display of stage, steps, speed and time left, of the latest return and model error."""
+    """Display of stage, steps, speed and time left, of the latest return and model error.
+
+    Attributes
+    ----------
+    checkpoint
+        Folder and number of steps of the newest checkpoint, None if there is none.
+    """
 
     def __init__(self, console: Console, training: Training) -> None:
         self._console = console
         self._steps = training.steps
         self._spoken = 0
         self._latest = ""
+        self.checkpoint: tuple[Path, int] | None = None
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -87,6 +95,10 @@ class TrainView(TrainingObserver):
         if share > self._spoken:
             self._spoken = share
             self._say(self._joined(f"step {progress.steps}: {self._latest}", self._pace()))
+
+    def saved(self, folder: Path, steps: int) -> None:
+        """Remember the newest checkpoint."""
+        self.checkpoint = folder, steps
 
     def _show(self, steps: int) -> None:
         self._progress.update(self._bar, completed=steps)
