@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from losse.world.registry import METHODS
-
 from benchmarks.display import show
 from benchmarks.world import race, report
 from losse.runs.store import Store
 from losse.runs.workers import Failure, run_jobs
+from losse.world.registry import METHODS
 
 REQUIRED = ("jax", "flax", "gymnasium")
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from losse.world.registry import METHODS
-
 from benchmarks.measures import Measure, duration, table_of
 from benchmarks.world.race import SETTINGS
 from losse.runs.record import Record
 from losse.runs.table import Table
+from losse.world.registry import METHODS
 
 GROWTH_FROM = 2_500
 """Transitions from which the memories' pages have all been touched."""

@@ -1,10 +1,13 @@
 """`losse train`: what it writes, and what it says when something is wrong."""
 
 import io
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -73,7 +76,7 @@ def test_a_stopped_run_is_saved_and_goes_on(sent, name, code, tmp_path, monkeypa
     shown = capsys.readouterr().out
     saved = tmp_path / "losse_seed0"
     assert f"Agent, world model and replay buffer after 72 steps: {saved}" in shown
-    assert "The same command with --resume goes on" in shown
+    assert f"The same command with --resume --out {tmp_path} goes on" in shown
     assert f"Stopped by {name} at step 72 of 100." in shown
     (record,) = read_records(tmp_path)
     assert [step for step, _ in record.curve] == [50]
@@ -93,6 +96,53 @@ def test_a_run_that_is_stopped_before_it_began_has_saved_nothing(tmp_path, monke
     assert stop.value.code == 130
     assert "Stopped by Ctrl-C. Nothing was saved." in capsys.readouterr().out
     assert not list(tmp_path.rglob("agent.zip"))
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "/proc/losse"])
+def test_a_folder_that_cannot_be_written_is_found_before_training(out, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    for command in (["train", *OPTIONS], ["demo"]):
+        with pytest.raises(SystemExit) as stop:
+            main([*command, "--out", str(tmp_path / out)])
+        assert stop.value.code == 2
+        shown = capsys.readouterr()
+        assert f"--out {tmp_path / out} cannot be written (" in shown.err
+        assert "Traceback" not in shown.err
+        assert "PyTorch" not in shown.out
+
+
+def test_a_full_disk_is_found_before_training(tmp_path, monkeypatch, capsys):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *OPTIONS, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert "cannot be written ([Errno 28] No space left on device)" in capsys.readouterr().err
+
+
+def test_what_cannot_be_saved_in_the_end_is_saved_elsewhere(tmp_path, monkeypatch, capsys):
+    out, spare = tmp_path / "out", tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))
+
+    def vanish(self, what):
+        if what == 90:
+            shutil.rmtree(out)
+            out.write_text("in the way")
+
+    monkeypatch.setattr(TrainView, "stepped", vanish)
+    with pytest.warns(UserWarning, match="cannot be written.*is saved in"):
+        main(["train", *OPTIONS, "--steps", "100", "--out", str(out)])
+    shown = capsys.readouterr().out
+    (folder,) = spare.glob("*/losse_seed0")
+    (record,) = spare.glob("*/runs.jsonl")
+    assert f"replay buffer after 100 steps: {folder}. " in shown
+    assert f"Record and figure: {record}, " in shown
+    monkeypatch.undo()
+    main(["train", *OPTIONS, "--steps", "120", "--resume", "--out", str(folder.parent)])
+    assert "replay buffer after 120 steps" in capsys.readouterr().out
 
 
 def test_a_second_signal_stops_at_once_and_the_checkpoint_before_is_named(

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import DQN, SAC
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaCallback, DynaReplayBuffer, callback, load_run, save_run
@@ -93,6 +95,45 @@ def test_a_failed_save_leaves_the_one_before(tmp_path, monkeypatch):
         save_run(agent, tmp_path)
     assert load_run(DQN, tmp_path, Line()).num_timesteps == 40
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_run_that_cannot_be_saved_is_saved_elsewhere_until_it_can_be(tmp_path, monkeypatch):
+    folder, spare, saved = tmp_path / "run", tmp_path / "spare", []
+    spare.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spare))
+    folder.write_text("in the way")
+
+    def note(place, steps):
+        saved.append(place)
+        if steps == 40:
+            folder.unlink()
+
+    keep = DynaCallback(checkpoint=folder, checkpoint_every=20, on_save=note)
+    with pytest.warns(UserWarning, match="cannot be written") as warned:
+        small().learn(60, callback=keep)
+    assert len(warned) == 1
+    assert saved[0] == saved[1]
+    assert saved[0].parent.parent == spare
+    assert saved[2] == folder
+    assert load_run(DQN, saved[0], Line()).num_timesteps == 40
+    assert load_run(DQN, folder, Line()).num_timesteps == 60
+
+
+def test_a_run_that_can_be_saved_nowhere_goes_on_and_says_so_at_its_end(tmp_path, monkeypatch):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("in the way")
+    agent = small().learn(20)
+    agent.set_logger(Logger(None, []))  # the usual one has a temporary folder
+    monkeypatch.setattr(tempfile, "tempdir", str(blocked))
+    monkeypatch.setattr(Path, "home", lambda: blocked)
+    monkeypatch.setattr(Path, "cwd", lambda: blocked)
+    keep = DynaCallback(checkpoint=blocked, checkpoint_every=20)
+    with (
+        pytest.warns(UserWarning, match="can be saved nowhere"),
+        pytest.raises(OSError, match="can be saved nowhere"),
+    ):
+        agent.learn(40, callback=keep, reset_num_timesteps=False)
+    assert agent.num_timesteps == 60
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from losse.extras import missing
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended."""
+
+TRIAL_BYTES = 1 << 20
+"""Bytes that a folder for results must have room for, at least."""
 
 
 class Command(NamedTuple):
@@ -63,6 +69,18 @@ def listing(summaries: Mapping[str, str]) -> str:
     """
     width = max(map(len, summaries), default=0)
     return "\n".join(f"  {name:<{width}}  {text}" for name, text in summaries.items())
+
+
+def require_writable(out: Path) -> None:
+    """Raise `ValueError` unless files can be written in a folder, which is made if need be."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out) as file:
+            file.write(bytes(TRIAL_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise ValueError(f"--out {out} cannot be written ({error}): choose another.") from error
 
 
 def _run(name: str, arguments: list[str]) -> None:

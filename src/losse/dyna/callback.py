@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from losse.checks import check_count, check_positive
 from losse.dyna.buffer import DynaReplayBuffer
-from losse.dyna.checkpoint import save_run
+from losse.dyna.checkpoint import rescue_run, save_run
 from losse.dyna.models import check_model, model_for
 from losse.world import WorldModel
 
@@ -33,7 +35,8 @@ class DynaCallback(BaseCallback):
         As in `make_dyna`.
     checkpoint
         A folder. Agent, replay buffer and world model are saved there together; `load_run` goes on
-        from them. A run that is killed, or that diverges, keeps the last of these.
+        from them. A run that is killed, or that diverges, keeps the last of these. When the folder
+        cannot be written, a run is saved elsewhere, with a warning that says where.
     checkpoint_every, checkpoint_seconds
         Environment steps and seconds between two checkpoints, whichever are over first. The first
         is there after ten seconds, and one more at the end. Where saving takes long, checkpoints
@@ -82,6 +85,7 @@ class DynaCallback(BaseCallback):
         self._notes = notes
         self._on_save = on_save
         self._saved_at = 0
+        self._rescued: Path | None = None
 
     def _on_training_start(self) -> None:
         buffer = self._buffer
@@ -105,7 +109,12 @@ class DynaCallback(BaseCallback):
             return
         steps = self.model.num_timesteps - self._saved_at
         if steps >= self._every or (steps > 0 and time.monotonic() >= self._due):
-            self._save()
+            try:
+                self._save()
+            except OSError as error:  # there may be room again before the training ends
+                warnings.warn(str(error), stacklevel=2)
+                self._saved_at = self.model.num_timesteps
+                self._due = time.monotonic() + self._seconds
 
     def _on_training_end(self) -> None:
         self._buffer.flush()
@@ -115,12 +124,30 @@ class DynaCallback(BaseCallback):
     def _save(self) -> None:
         assert self._folder is not None
         began = time.monotonic()
-        folder = save_run(self.model, self._folder, self._notes() if self._notes else None)
+        folder = self._save_anywhere(self._notes() if self._notes else None)
         self._saved_at = self.model.num_timesteps
         if self._on_save is not None:
             self._on_save(folder, self._saved_at)
         now = time.monotonic()
         self._due = now + max(self._seconds, SAVING_PAUSE * (now - began))
+
+    def _save_anywhere(self, notes: Mapping[str, Any] | None) -> Path:
+        """Save in the folder that was asked for, else where it went before, else anywhere."""
+        assert self._folder is not None
+        try:
+            return save_run(self.model, self._folder, notes)
+        except OSError as error:
+            reason = error
+        if self._rescued is not None:
+            with suppress(OSError):
+                return save_run(self.model, self._rescued, notes)
+        self._rescued = rescue_run(self.model, self._folder, notes)
+        warnings.warn(
+            f"{os.fspath(self._folder)} cannot be written ({reason}): the run is saved in "
+            f"{self._rescued} instead.",
+            stacklevel=2,
+        )
+        return self._rescued
 
     @property
     def _buffer(self) -> DynaReplayBuffer:

@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -86,6 +87,28 @@ def save_run(
         if old != new:
             shutil.rmtree(old, ignore_errors=True)
     return root
+
+
+def rescue_run(
+    agent: Any, folder: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+) -> Path:
+    """Save a run elsewhere, because ``folder`` cannot be written.
+
+    The temporary folder of the system, the home of the user and the present folder are tried in
+    turn. The run is in a folder of the same name as ``folder``, inside a new one. Raises `OSError`
+    if none of them can be written.
+    """
+    refused = []
+    for find in (tempfile.gettempdir, Path.home, Path.cwd):
+        parent = None
+        try:
+            parent = Path(tempfile.mkdtemp(prefix="losse-", dir=find()))
+            return save_run(agent, parent / Path(folder).name, notes)
+        except OSError as error:
+            refused.append(str(error))
+            if parent is not None:
+                shutil.rmtree(parent, ignore_errors=True)
+    raise OSError(f"the run can be saved nowhere, nor in {os.fspath(folder)}: {'; '.join(refused)}")
 
 
 def load_run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import gymnasium
 import tyro
 from rich.console import Console
 
-from losse.cli import fail
+from losse.cli import fail, require_writable
 from losse.cli.train.stopping import StopRequest
 from losse.cli.train.view import TrainView
 from losse.dyna.options import Training
@@ -77,7 +78,7 @@ def train_with(arguments: Sequence[str], console: Console) -> None:
     with StopRequest() as request:
         try:
             run(settings, console, request)
-        except (ValueError, TypeError, FloatingPointError, gymnasium.error.Error) as error:
+        except (ValueError, TypeError, OSError, FloatingPointError, gymnasium.error.Error) as error:
             fail(str(error))
         except KeyboardInterrupt:
             raise SystemExit(request.exit_code) from None
@@ -92,6 +93,7 @@ def run(settings: Settings, console: Console, request: StopRequest) -> None:
         raise ValueError(
             f"{saved} holds a run already: add --resume to go on, or choose another --out."
         )
+    require_writable(folder)
     view = TrainView(console, training)
     try:
         with view, warnings.catch_warnings():
@@ -108,7 +110,7 @@ def run(settings: Settings, console: Console, request: StopRequest) -> None:
                 stop=request.made,
                 observer=view,
             )
-    except (KeyboardInterrupt, FloatingPointError) as error:
+    except (KeyboardInterrupt, FloatingPointError, OSError) as error:
         why = f" by {request.name}" if isinstance(error, KeyboardInterrupt) else ""
         _say(console, f"Stopped{why}. {_saved(view, training)}")
         raise
@@ -120,22 +122,32 @@ def run(settings: Settings, console: Console, request: StopRequest) -> None:
 
 
 def _report(console: Console, training: Training, result: TrainingProgress, folder: Path) -> None:
-    """Write the record, draw all records of the folder, and print the result."""
-    from losse.cli.train.figure import draw
-
+    """Write record and figure, elsewhere if need be, and print the result."""
     if not result.curve:
         _say(console, "There was no evaluation yet, so there is no record.")
         return
-    written = write_record(record_of(training, result), folder)
-    figures = draw(read_records(folder), folder)
     first = "never" if result.first_end is None else f"at step {result.first_end}"
     _say(
         console,
         f"Return {result.curve[-1][1]:.1f} in the last evaluation, {result.score:.1f} over all; "
         f"first episode that ended by itself {first}.\n{result.seconds:.0f} s of training, "
-        f"{100 * result.model_share:.0f} % of it the world model's.\n"
-        f"Record and figure: {written}, {figures[0]}",
+        f"{100 * result.model_share:.0f} % of it the world model's.",
     )
+    record = record_of(training, result)
+    try:
+        files = _write(record, folder)
+    except OSError as error:
+        files = _write(record, Path(tempfile.mkdtemp(prefix="losse-")))
+        _say(console, f"{folder} cannot be written ({error}).")
+    _say(console, f"Record and figure: {', '.join(map(str, files))}")
+
+
+def _write(record: Record, folder: Path) -> list[Path]:
+    """Write a record and draw all records of the folder; return the files."""
+    from losse.cli.train.figure import draw
+
+    written = write_record(record, folder)
+    return [written, draw(read_records(folder), folder)[0]]
 
 
 def _saved(view: TrainView, training: Training) -> str:
@@ -146,7 +158,7 @@ def _saved(view: TrainView, training: Training) -> str:
     more = " and more --steps" if steps >= training.steps else ""
     return (
         f"Agent, world model and replay buffer after {steps} steps: {folder}. The same command "
-        f"with --resume{more} goes on from there."
+        f"with --resume{more} --out {folder.parent} goes on from there."
     )
 
 
