@@ -137,7 +137,7 @@ def test_what_cannot_be_saved_in_the_end_is_saved_elsewhere(tmp_path, monkeypatc
         main(["train", *OPTIONS, "--steps", "100", "--out", str(out)])
     shown = capsys.readouterr().out
     (folder,) = spare.glob("*/losse_seed0")
-    (record,) = spare.glob("*/losse_CartPole-v1_seed0.json")
+    (record,) = spare.glob("*/runs.jsonl")
     assert f"replay buffer after 100 steps: {folder}. " in shown
     assert f"Record and figure: {record}, " in shown
     monkeypatch.undo()

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from gymnasium import spaces
-from stable_baselines3 import DQN, PPO, SAC
+from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -148,23 +148,68 @@ def test_n_step_returns_are_refused_when_bound():
         small().replay_buffer.bind(agent, None)
 
 
-def test_spaces_that_no_model_knows_are_refused():
-    class Keyed(gymnasium.ObservationWrapper):
-        observation_space = spaces.Dict({"place": spaces.Box(0, 10, (1,))})
+class Seen(gymnasium.ObservationWrapper):
+    """The line, with its place shown in another way."""
 
-        def observation(self, observation):
-            return {"place": observation}
+    def __init__(self, env, space, show):
+        super().__init__(env)
+        self.observation_space, self.show = space, show
 
-    with pytest.raises(TypeError, match="observation_space"):
-        make_dyna(SAC, Keyed(Line(True)), policy="MultiInputPolicy")
+    def observation(self, observation):
+        return self.show(observation)
+
+
+PLACES = spaces.Box(0, 10, (1,))
+IMAGE = spaces.Box(0, 255, (64, 64, 3), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("space", "show", "message"),
+    [
+        (spaces.Dict(place=PLACES), lambda seen: {"place": seen}, "FlattenObservation"),
+        (spaces.Tuple([PLACES]), lambda seen: (seen,), "FlattenObservation"),
+        (IMAGE, lambda seen: np.zeros((64, 64, 3), np.uint8), "holds images"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["MlpPolicy", "MultiInputPolicy"])
+def test_observations_that_cannot_be_imagined_are_refused(space, show, message, policy):
+    with pytest.raises(TypeError, match=f"observation_space=.*{message}"):
+        make_dyna(DQN, Seen(Line(), space, show), policy=policy)
+    flattened = gymnasium.wrappers.FlattenObservation(Seen(Line(), space, show))
+    if message == "FlattenObservation":
+        assert small(env=flattened).learn(40).replay_buffer.world_model.n_transitions == 40
+
+
+@pytest.mark.parametrize("space", [spaces.MultiDiscrete([3, 3]), spaces.MultiBinary(2)])
+def test_actions_that_no_agent_takes_are_refused(space):
+    env = Line()
+    env.action_space = space
+    with pytest.raises(ValueError, match=r"no agent takes the actions Multi.*Discrete and Box"):
+        make_dyna(DQN, env)
+
+
+def test_an_agent_for_other_actions_is_refused():
+    with pytest.raises(ValueError, match=r"'dqn' does not suit.*choose from: sac"):
+        make_dyna(DQN, Line(continuous=True))
+
+
+@pytest.mark.parametrize(
+    ("space", "show"),
+    [
+        (spaces.MultiDiscrete([11, 2]), lambda seen: np.array([int(seen[0]), int(seen[0]) % 2])),
+        (spaces.MultiBinary(4), lambda seen: (int(seen[0]) >> np.arange(4)) & 1),
+    ],
+)
+def test_choices_and_bits_as_observations(space, show):
+    agent = small(env=Seen(Line(), space, show)).learn(80)
+    model = agent.replay_buffer.world_model
+    assert model.n_transitions == 80
+    assert agent.replay_buffer.meter.imagined_rows > 0
+    obs = agent.replay_buffer.sample(8).next_observations.numpy()
+    assert all(space.contains(row) for row in obs.astype(space.dtype))
 
 
 def test_discrete_observations():
-    class Cells(gymnasium.ObservationWrapper):
-        observation_space = spaces.Discrete(11)
-
-        def observation(self, observation):
-            return int(observation[0])
-
-    agent = small(env=Cells(Line())).learn(80)
+    env = Seen(Line(), spaces.Discrete(11), lambda seen: int(seen[0]))
+    agent = small(env=env).learn(80)
     assert agent.replay_buffer.world_model.n_transitions == 80

@@ -60,7 +60,7 @@ def agent_class(name: str, backend: str = "auto") -> Any:
 
 
 def require_suitable_agent(name: str, action_space: spaces.Space[Any]) -> None:
-    """Raise `ValueError` if an agent cannot take such actions.
+    """Raise `ValueError` if an agent, known by its name or not, cannot take such actions.
 
     >>> require_suitable_agent("dqn", spaces.Box(-1, 1, (2,)))
     Traceback (most recent call last):
@@ -68,9 +68,14 @@ def require_suitable_agent(name: str, action_space: spaces.Space[Any]) -> None:
     ValueError: agent 'dqn' does not suit the actions Box(-1.0, 1.0, (2,), float32); choose from: \
 sac, td3, ddpg, tqc, crossq
     """
+    if not isinstance(action_space, spaces.Discrete | spaces.Box):
+        raise ValueError(
+            f"no agent takes the actions {action_space}: off-policy agents know Discrete and Box. "
+            "Wrap the environment, for example so that each combination is a choice of a Discrete."
+        )
     discrete = isinstance(action_space, spaces.Discrete)
     suitable = [agent for agent, entry in AGENTS.items() if entry.discrete == discrete]
-    if name not in suitable:
+    if name in AGENTS and name not in suitable:
         raise ValueError(
             f"agent {name!r} does not suit the actions {action_space}; choose from: "
             f"{', '.join(suitable)}"

@@ -14,14 +14,13 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 
 from losse.dyna.agents import Rows
-from losse.dyna.conversion import Conversion
+from losse.dyna.conversion import Conversion, require_observations
 from losse.dyna.divergence import DivergenceGuard, require_healthy
 from losse.dyna.imagination import imagine
 from losse.dyna.meter import Meter, one_step_errors
 from losse.dyna.options import DynaOptions
 from losse.dyna.search import Visited, require_suitable
 from losse.world import WorldModel
-from losse.world.spaces import flat
 from losse.world.transitions import Transitions
 
 _COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
@@ -94,8 +93,8 @@ handle_timeout_termination
                 f"{next(iter(unknown))}={next(iter(unknown.values()))!r} is not an option of "
                 f"DynaReplayBuffer: use {', '.join(asdict(options))}."
             )
-        flat("observation_space", observation_space)
-        discrete = flat("action_space", action_space).discrete
+        require_observations(observation_space)
+        discrete = isinstance(action_space, spaces.Discrete)
         require_suitable(options.search_control, observation_space)
         if optimize_memory_usage:
             raise ValueError(

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from losse.dyna.agents import Rows
+from losse.world.spaces import flat
 
 
 class Conversion:
@@ -72,3 +73,20 @@ class Conversion:
             return space.start + rng.integers(space.n, size=n)
         assert isinstance(space, spaces.Box)
         return rng.uniform(space.low, space.high, (n, *space.shape)).astype(space.dtype)
+
+
+def require_observations(space: spaces.Space[Any]) -> None:
+    """Raise `TypeError` for observations that Dyna cannot keep and imagine.
+
+    >>> require_observations(spaces.Dict(place=spaces.Box(0, 1, (2,))))
+    Traceback (most recent call last):
+    ...
+    TypeError: observation_space=Dict(...) is not possible with Dyna: ...
+    """
+    flat("observation_space", space)
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        raise TypeError(
+            f"observation_space={space!r} is not possible with Dyna: its replay buffer keeps "
+            "arrays. Put gymnasium.wrappers.FlattenObservation around the environment, and use "
+            "MlpPolicy."
+        )

@@ -8,11 +8,14 @@ from dataclasses import asdict, replace
 from typing import Any, TypeVar, overload
 
 from gymnasium import spaces
+from stable_baselines3.common.base_class import maybe_make_env
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import TrainFrequencyUnit
 
+from losse.dyna.agents import require_suitable_agent
 from losse.dyna.buffer import DynaReplayBuffer
+from losse.dyna.conversion import require_observations
 from losse.dyna.models import MODEL_FREE, check_model, model_for
 from losse.dyna.options import DynaOptions
 from losse.world import WorldModel
@@ -105,6 +108,9 @@ def make_dyna(
     check_model(world_model, model_options)
     options, agent_arguments = DynaOptions.taken_from(arguments, options)
     _refuse(agent_arguments)
+    env = maybe_make_env(env, agent_arguments.get("verbose", 0))
+    require_observations(env.observation_space)
+    require_suitable_agent(agent_class.__name__.lower(), env.action_space)
     n_gradient_steps = 1 if world_model == "model-free" else 1 + options.planning_steps
     agent_arguments.setdefault("gradient_steps", n_gradient_steps)
     if world_model in MODEL_FREE:

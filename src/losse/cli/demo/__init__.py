@@ -18,7 +18,7 @@ import tyro
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from losse.cli import INTERRUPTED, fail
+from losse.cli import INTERRUPTED, fail, require_writable
 from losse.cli.demo.views import MapsView
 from losse.cli.train.command import record_of
 from losse.cli.train.figure import draw as draw_learning_curve
@@ -69,12 +69,13 @@ def main(arguments: Sequence[str]) -> None:
     except (ValueError, FloatingPointError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        console.print("Interrupted.")
+        console.print("Interrupted: nothing was saved.")
         raise SystemExit(INTERRUPTED) from None
 
 
 def run(settings: Settings, console: Console) -> list[Record]:
     """Learn, showing how it goes; write the records and, from them, the figures."""
+    require_writable(settings.out)
     from losse.cli.demo.agents import train_agents  # takes seconds, which --help need not wait for
 
     with threadpool_limits(1):  # matrices this small only lose by more threads

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from losse.runs.record import Record
@@ -16,28 +14,31 @@ from losse.runs.style import RC, style_of
 
 
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Draw one line per record; return the files written."""
+    """Draw one line per record; return the files written.
+
+    The errors of world models have a panel if any record has them.
+    """
+    errors = [record for record in records if record.details.get("model_error")]
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(8, 3.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        n_panels = 2 if errors else 1
+        figure = Figure(figsize=(4 * n_panels, 3.2), layout="constrained")
+        left, *right = figure.subplots(1, n_panels, squeeze=False)[0]
         for record in records:
             style = style_of(record.method)
-            _plot(left, record.curve, **style.line(label=f"{style.label}, seed {record.seed}"))
-            _plot(right, record.details.get("model_error", ()), **style.line(label=None))
+            name = f"{style.label}, seed {record.seed}"
+            left.plot(*zip(*record.curve, strict=True), **style.line(label=name))
         left.set(title="Return", xlabel="environment steps", ylabel="mean of an evaluation")
-        right.set(
-            title="Error of the world model",
-            xlabel="environment steps",
-            ylabel="new steps, relative to their change",
-            ylim=(0, None),
-        )
-        for axes in (left, right):
+        for axes in right:
+            for record in errors:
+                points = zip(*record.details["model_error"], strict=True)
+                axes.plot(*points, **style_of(record.method).line(label=None))
+            axes.set(
+                title="Error of the world model",
+                xlabel="environment steps",
+                ylabel="new steps, relative to their change",
+                ylim=(0, None),
+            )
+        for axes in (left, *right):
             axes.locator_params(axis="x", nbins=5)
-        figure.legend(loc="outside lower center", ncols=4)
+        figure.legend(loc="outside lower center", ncols=2 * n_panels)
         return save_figure(figure, folder / "learning_curve")
-
-
-def _plot(axes: Axes, curve: Any, **style: Any) -> None:
-    points = [(x, y) for x, y in curve]
-    if points:
-        axes.plot([x for x, _ in points], [y for _, y in points], **style)
