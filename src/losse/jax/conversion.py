@@ -15,12 +15,12 @@ import numpy.typing as npt
 from losse import FTLRegressor, LosseEncoder
 from losse.ftl.checkpoint import KIND, VERSION
 from losse.jax import packed
-from losse.jax.model import Grids, Memory, Model, precision
+from losse.jax.model import Grids, Memory, Model, is_traced, precision
 from losse.scaling import LIMIT
 from losse.storage.archive import open_archive, write_archive
 
 
-def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike = None) -> Model:
+def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike | None = None) -> Model:
     """Make a model that has learned what a regressor has, whatever its solver.
 
     Parameters
@@ -59,13 +59,13 @@ def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike = None) -> Mode
             f"regressor.encoder_={encoder!r} has a linear part beside {encoder.dimension:,} "
             "features, too many for the functional form: use linear=False or fewer grids."
         )
-    scaling = (arrays["encoder.shift"], arrays["encoder.scale"], arrays["encoder.projection"])
-    limit = math.inf if encoder.scaling is None else LIMIT
     grids = Grids(
-        *(jnp.asarray(part, real) for part in scaling),
+        shift=jnp.asarray(arrays["encoder.shift"], real),
+        factor=jnp.asarray(arrays["encoder.scale"], real),
+        projection=jnp.asarray(arrays["encoder.projection"], real),
         n_bins=encoder.n_bins,
         linear=bool(encoder.linear),
-        limit=limit,
+        limit=math.inf if encoder.scaling is None else LIMIT,
     )
     memory = Memory(
         A=_settled(arrays, real),
@@ -92,7 +92,7 @@ def to_regressor(model: Model) -> FTLRegressor:
     >>> regressor.partial_fit(np.asarray(X), np.sin(X)).n_samples_seen_
     400
     """
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(model)):
+    if is_traced(model):
         raise TypeError("model is being traced: call to_regressor() outside of jit, vmap and scan.")
     grids, memory = model.grids, model.memory
     encoder = LosseEncoder(
@@ -139,9 +139,9 @@ def _checkpoint(regressor: FTLRegressor) -> tuple[dict[str, Any], dict[str, npt.
 def _settled(arrays: dict[str, npt.NDArray[Any]], real: Any) -> jax.Array:
     """A with the rows that wait to enter it, if it is packed."""
     A = jnp.asarray(arrays["solver.memory.A"], real)
-    cells = arrays.get("solver.memory.waiting_indices")
-    if cells is None:
+    if "solver.memory.waiting_indices" not in arrays:
         return A
+    cells = jnp.asarray(arrays["solver.memory.waiting_indices"])
     phi = jnp.asarray(arrays["solver.memory.waiting_values"], real)
     one = jnp.ones((), real)
     return jax.lax.scan(lambda A, row: (packed.add(A, *row, one), None), A, (cells, phi))[0]

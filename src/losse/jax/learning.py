@@ -6,6 +6,7 @@ from types import ModuleType
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpy.typing as npt
 
 from losse.jax import packed, square
@@ -161,7 +162,7 @@ def _ridge_solve(A: jax.Array, penalty: jax.Array, right: jax.Array) -> jax.Arra
         state: tuple[jax.Array, jax.Array, jax.Array],
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         attempts, last, _ = state
-        higher = jnp.maximum(10 * last, jnp.finfo(A.dtype).eps * jnp.diagonal(A).max())
+        higher = jnp.maximum(10 * last, np.finfo(A.dtype).eps * jnp.diagonal(A).max())
         return attempts + 1, higher, solution(higher)
 
     return jax.lax.while_loop(failed, retried, (jnp.int32(0), penalty, solution(penalty)))[2]

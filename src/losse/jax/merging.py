@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from losse.jax.learning import leader
-from losse.jax.model import Model
+from losse.jax.model import Model, is_traced
 
 
 def merge(model: Model, *others: Model) -> Model:
@@ -30,7 +32,7 @@ def merge(model: Model, *others: Model) -> Model:
         _require_mergeable(model, other)
     models = (model, *others)
     memory = jax.tree.map(lambda *parts: sum(parts), *(one.memory for one in models))
-    weighted = sum(one.memory.total * one.weights for one in models)
+    weighted = jax.tree.map(lambda *parts: sum(parts), *(_weighted(one) for one in models))
     return _merged(model.replace(memory=memory), weighted)
 
 
@@ -51,9 +53,13 @@ def merge_across(model: Model, axis_name: str) -> Model:
     >>> int(merged.memory.n_samples)
     100
     """
-    memory = jax.lax.psum(model.memory, axis_name)
-    weighted = jax.lax.psum(model.memory.total * model.weights, axis_name)
+    memory, weighted = jax.lax.psum((model.memory, _weighted(model)), axis_name)  # type: ignore[no-untyped-call]
     return _merged(model.replace(memory=memory), weighted)
+
+
+def _weighted(model: Model) -> jax.Array:
+    """Weights times what they were learned from."""
+    return model.memory.total * model.weights
 
 
 def _merged(model: Model, weighted: jax.Array) -> Model:
@@ -68,15 +74,13 @@ def _require_mergeable(model: Model, other: Model) -> None:
     """Raise if the sums of two models are over other features or outputs."""
     if not isinstance(other, Model):
         raise TypeError(f"other={other!r} is not a losse.jax.Model: only those can be merged.")
-    mine, theirs = (jax.tree.flatten(one) for one in (model, other))
-    shapes = [[jnp.shape(leaf) for leaf in leaves] for leaves, _ in (mine, theirs)]
-    if mine[1] != theirs[1] or shapes[0] != shapes[1]:
+    if _sizes(model) != _sizes(other):
         raise ValueError(
             f"other is a model of {_sizes(other)}, but the first one of {_sizes(model)}: merge "
             "models that began as the same empty model."
         )
     parts = zip(jax.tree.leaves(model.grids), jax.tree.leaves(other.grids), strict=True)
-    known = (pair for pair in parts if not any(isinstance(p, jax.core.Tracer) for p in pair))
+    known = (pair for pair in parts if not is_traced(pair))
     if not all(a is b or np.array_equal(a, b) for a, b in known):
         raise ValueError(
             "other has another projection or scaling than the first model, so their features "
@@ -85,8 +89,12 @@ def _require_mergeable(model: Model, other: Model) -> None:
 
 
 def _sizes(model: Model) -> str:
+    """Everything of a model that is no array, in words."""
     grids = model.grids
+    scaled = "no scaling" if grids.limit == math.inf else "scaled inputs"
+    outputs = None if model.single else model.n_outputs
     return (
-        f"n_features={grids.n_features}, n_outputs={model.n_outputs}, n_grids={grids.n_grids}, "
-        f"n_bins={grids.n_bins}, grid_dim={grids.grid_dim}, linear={grids.linear}"
+        f"n_features={grids.n_features}, n_outputs={outputs}, n_grids={grids.n_grids}, "
+        f"n_bins={grids.n_bins}, grid_dim={grids.grid_dim}, linear={grids.linear}, {scaled} and "
+        f"dtype={model.dtype.name}"
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.checks import check_count, check_positive
-from losse.scaling import LIMIT, bounded
+from losse.scaling import LIMIT
 
 SQUARE_LIMIT = 8192
 """Features up to which A is a full square; beyond, its lower triangle is packed."""
@@ -197,8 +197,8 @@ def init(
     grid_dim: int = 2,
     linear: bool = False,
     scaling: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
-    ridge: float = 1e-5,
-    dtype: npt.DTypeLike = None,
+    ridge: float | jax.Array = 1e-5,
+    dtype: npt.DTypeLike | None = None,
 ) -> Model:
     """Make a model that has learned nothing.
 
@@ -217,7 +217,8 @@ def init(
         Bounds (low, high) that are mapped to [-3, 3], numbers or one per input; None for inputs
         that are within about [-3, 3] already.
     ridge
-        epsilon, above zero. After n samples the penalty is epsilon * n * ||W||^2.
+        epsilon, above zero: after n samples the penalty is epsilon * n * ||W||^2. It may be traced,
+        as may be the key and the scaling, so that one can `vmap` over many.
     dtype
         ``"float32"``, or ``"float64"`` if ``jax_enable_x64`` is on; by default JAX's own.
 
@@ -235,18 +236,19 @@ def init(
         ("grid_dim", grid_dim),
     ):
         check_count(name, value)
-    check_positive("ridge", ridge)
+    if not is_traced(ridge):
+        check_positive("ridge", float(ridge))
     real = precision(dtype)
-    shift, factor, limit = np.zeros(n_features), np.ones(n_features), math.inf
+    shift, factor, limit = jnp.zeros(n_features, real), jnp.ones(n_features, real), math.inf
     if scaling is not None:
-        (shift, factor), limit = bounded(*_bounds(scaling, n_features)), LIMIT
+        (low, high), limit = _bounds(scaling, n_features, real), LIMIT
+        shift, factor = (low + high) / 2, 2 * limit / (high - low)
     shape = (n_features, n_grids, grid_dim)
     directions = jax.random.truncated_normal(key, -2, 2, shape, real) / math.sqrt(n_features)
-    scales = (jnp.asarray(shift, real), jnp.asarray(factor, real))
-    return empty(Grids(*scales, directions, n_bins, linear, limit), n_outputs, ridge)
+    return empty(Grids(shift, factor, directions, n_bins, linear, limit), n_outputs, ridge)
 
 
-def empty(grids: Grids, n_outputs: int | None, ridge: float) -> Model:
+def empty(grids: Grids, n_outputs: int | None, ridge: float | jax.Array) -> Model:
     """Make a model of an encoder that has learned nothing."""
     D, S, real = grids.dimension, n_outputs or 1, grids.projection.dtype
     if grids.linear and D > LARGEST_SQUARE:
@@ -265,7 +267,7 @@ def empty(grids: Grids, n_outputs: int | None, ridge: float) -> Model:
     return Model(grids, memory, weights, jnp.asarray(ridge, real), n_outputs is None)
 
 
-def precision(dtype: npt.DTypeLike) -> Any:
+def precision(dtype: npt.DTypeLike | None) -> Any:
     """The precision that was asked for; raises if JAX would silently use another."""
     asked = np.dtype(jnp.result_type(float) if dtype is None else dtype)
     if asked not in (np.float32, np.float64):
@@ -278,18 +280,22 @@ def precision(dtype: npt.DTypeLike) -> Any:
     return asked
 
 
-def _bounds(scaling: Any, n_features: int) -> npt.NDArray[np.float64]:
+def is_traced(value: Any) -> bool:
+    """Whether a value, or a leaf of a pytree, is known only when a compiled program runs."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(value))
+
+
+def _bounds(scaling: Any, n_features: int, real: Any) -> tuple[jax.Array, jax.Array]:
     """Lower and upper bounds of each input."""
     try:
-        low, high = scaling
-        bounds = np.array([np.broadcast_to(bound, n_features) for bound in (low, high)], float)
+        low, high = (jnp.broadcast_to(jnp.asarray(b, real), (n_features,)) for b in scaling)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"scaling={scaling!r} does not fit {n_features} inputs: give (low, high), two numbers "
             f"or two arrays of length {n_features}, or None."
         ) from error
-    if not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all()):
+    if not is_traced((low, high)) and not (jnp.isfinite(high - low).all() and (low < high).all()):
         raise ValueError(
             f"scaling={scaling!r}: every low bound must be finite and below its high bound."
         )
-    return bounds
+    return low, high

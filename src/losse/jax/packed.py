@@ -11,8 +11,11 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 
 from losse.jax.encoding import IN_BOUNDS
+
+Grid = jax.Array | npt.NDArray[np.int64]
 
 
 def add(A: jax.Array, cells: jax.Array, phi: jax.Array, weight: jax.Array) -> jax.Array:
@@ -58,7 +61,7 @@ def _by_grid(A: jax.Array, cells: jax.Array) -> jax.Array:
     return cells.reshape(n_grids, -1) % A.shape[1]
 
 
-def _pair(g, h):  # type: ignore[no-untyped-def]
+def _pair(g: Grid, h: Grid) -> jax.Array:
     """Number of the block of two grids."""
     large, small = jnp.maximum(g, h), jnp.minimum(g, h)
     return large * (large + 1) // 2 + small
