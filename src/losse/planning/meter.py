@@ -1,0 +1,68 @@
+"""What planning costs, and how wrong its model is about the newest steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from losse.world import WorldModel
+
+Rows = npt.NDArray[Any]
+
+
+@dataclass
+class Meter:
+    """Sums over the life of an agent.
+
+    Attributes
+    ----------
+    decisions, decision_seconds
+        Number of decisions, and the time that they have taken in all.
+    update_seconds
+        Time that the model has taken to learn.
+    errors
+        Of the model on the newest transitions, before it learned them; see `one_step_errors`.
+    """
+
+    decisions: int = 0
+    decision_seconds: float = 0.0
+    update_seconds: float = 0.0
+    errors: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def decision_ms(self) -> float:
+        """Mean time of a decision in milliseconds; NaN before the first."""
+        return 1e3 * self.decision_seconds / self.decisions if self.decisions else float("nan")
+
+    def log(self, logger: Any) -> None:
+        """Write to a logger of Stable-Baselines3."""
+        for name, error in self.errors.items():
+            logger.record(f"model/{name}", error)
+        if self.decisions:
+            logger.record("planning/decision_ms", self.decision_ms)
+        logger.record("planning/update_seconds", self.update_seconds)
+
+
+def one_step_errors(
+    model: WorldModel, obs: Rows, actions: Rows, rewards: Rows, next_obs: Rows
+) -> dict[str, float]:
+    """How wrong a model is about transitions that it has not learned yet.
+
+    ``change_error`` is the root mean square of the next observation's error in units of the change
+    itself, so that 1 is as bad as to predict no change; for discrete observations, the share that
+    is wrong. ``reward_error`` is the root mean square of the reward's error.
+    """
+    imagined, gained, _ = model.step(obs, actions)
+    errors = {"reward_error": _rms(gained - rewards)}
+    if obs.dtype.kind in "iu" and obs.ndim == 1:
+        return {"change_error": float(np.mean(imagined != next_obs))} | errors
+    truth = next_obs.astype(np.float64)
+    change = _rms(truth - obs)
+    return ({"change_error": _rms(imagined - truth) / change} if change else {}) | errors
+
+
+def _rms(values: Rows) -> float:
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
