@@ -122,7 +122,7 @@ class PlanningAgent(BaseAlgorithm):
         self.planner = make_planner(planner, seed or 0, planner_options)
         self.planner.require_suitable(made.action_space)
         super().__init__(
-            policy=None,
+            policy=None,  # type: ignore[arg-type]
             env=made,
             learning_rate=0.0,
             stats_window_size=stats_window_size,
@@ -149,7 +149,7 @@ class PlanningAgent(BaseAlgorithm):
     def _setup_model(self) -> None:
         self.set_random_seed(self.seed)
 
-    def learn(  # type: ignore[override]
+    def learn(
         self,
         total_timesteps: int,
         callback: MaybeCallback = None,
