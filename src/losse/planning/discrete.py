@@ -80,6 +80,7 @@ class BeamSearch(Planner):
             if len(sequences) > self.width:
                 best = _best(futures.returns(), rng)[: self.width]
                 futures, sequences = futures.take(best), sequences[best]
+        futures.require_finite()
         gains = futures.returns()
         found = sequences[_best(gains, rng)[:1]]
         if start is not None and objective.returns(model, obs, start)[0] > gains.max():

@@ -118,6 +118,7 @@ class Objective:
         futures = Futures(model, self, np.repeat(start[None], len(actions), axis=0))
         for step in range(actions.shape[1]):
             futures.step(actions[:, step])
+        futures.require_finite()
         return futures.returns()
 
 
@@ -200,13 +201,16 @@ class Futures:
                 total[self._stopped] += values[self.going].min()
         if self._stopped.any() and np.isfinite(self._worst):
             total += self._missing * self._worst
-        if not (total > -np.inf).any():
+        return total
+
+    def require_finite(self) -> None:
+        """Raise `FloatingPointError` if the model has diverged in all futures."""
+        if (self.gained == -np.inf).all():
             raise FloatingPointError(
-                f"the world model has diverged: none of {len(total)} imagined futures stayed "
+                f"the world model has diverged: none of {len(self.gained)} imagined futures stayed "
                 f"finite for {self._depth} steps. What it has learned is kept. Plan with a shorter "
                 "horizon, or bound the observations of the environment."
             )
-        return total
 
     def _without_diverged(self, next_obs: Rows, rewards: Array) -> tuple[Rows, Array]:
         """The same, but futures that are not finite any more stay where they are, and lose."""
