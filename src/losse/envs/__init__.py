@@ -17,8 +17,9 @@ except ModuleNotFoundError as error:
 
 from losse.envs.exploring_starts import ExploringStarts
 from losse.envs.gridworld import Gridworld
+from losse.envs.tasks import Task, TaskSequence
 
-__all__ = ["ExploringStarts", "Gridworld"]
+__all__ = ["ExploringStarts", "Gridworld", "Task", "TaskSequence"]
 
 EPISODE_STEPS = 2000
 """The limit of an episode of the registered Gridworld; its docstring says why."""
