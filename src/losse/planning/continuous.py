@@ -315,7 +315,8 @@ seed
         for iteration in range(self.n_iterations):
             count = max(ceil(self.n_samples / self.decay**iteration), len(kept) + 1)
             last = iteration == self.n_iterations - 1
-            known = np.concatenate([kept, mean[None]]) if last else kept
+            # The mean comes first: it is taken where others gain as much.
+            known = np.concatenate([mean[None], kept]) if last else kept
             drawn = self._draw(mean, std, max(count - len(known), 0), rng)
             sequences = np.concatenate([known, drawn])
             elites = self._elites(sequences, score(sequences))
