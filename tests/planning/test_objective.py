@@ -12,9 +12,9 @@ from tests.planning.worlds import Diverging, LinearModel
 class Walk(WorldModel):
     """x grows by the action; the reward is the action; it ends beyond 3; it is unsure beyond 2."""
 
-    def __init__(self):
+    def __init__(self, actions=None):
         line = spaces.Box(-np.inf, np.inf, (1,), dtype=np.float64)
-        super().__init__(line, spaces.Box(-1.0, 1.0, (1,), dtype=np.float64))
+        super().__init__(line, actions or spaces.Box(-1.0, 1.0, (1,), dtype=np.float64))
 
     def _learn(self, states, actions, targets):
         pass
@@ -144,15 +144,10 @@ def test_a_model_that_diverges_everywhere_is_reported(kind):
 
 def test_a_beam_avoids_where_the_model_diverges():
     class Cliff(Walk):
-        def __init__(self):
-            super().__init__()
-            self.action_space = spaces.Discrete(2)
-            self._actions = LosseWorldModel(spaces.Box(0, 1, (1,)), self.action_space)._actions
-
         def _predict(self, states, actions):
             targets = np.column_stack([actions, actions, np.zeros(len(states))]).astype(float)
             targets[states[:, 0] >= 2] = np.inf
             return targets
 
-    _, plan = BeamSearch(6, 10)(Cliff(), [0.0])
+    _, plan = BeamSearch(6, 10)(Cliff(spaces.Discrete(2)), [0.0])
     assert plan.value == 2.0

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import gymnasium
 import numpy as np
@@ -28,19 +28,9 @@ from losse.planning.planner import Plan, Planner
 from losse.planning.registry import make_planner, model_for
 from losse.scaling import RunningMoments
 from losse.storage.state import State, StateReader, nested
-from losse.world import WorldModel
+from losse.world import Transitions, WorldModel
 
 Rows = npt.NDArray[Any]
-
-
-class Transition(NamedTuple):
-    """One step of one environment."""
-
-    obs: Any
-    action: Any
-    reward: float
-    next_obs: Any
-    terminated: bool
 
 
 class PlanningAgent(BaseAlgorithm):
@@ -142,7 +132,7 @@ class PlanningAgent(BaseAlgorithm):
         self.meter = Meter()
         self.changes = RunningMoments(flatdim(self.observation_space))
         self.rng = np.random.default_rng(seed)
-        self.pending: list[Transition] = []
+        self.pending: list[tuple[Any, ...]] = []  # steps that the model has not learned yet
         self._plans: list[Plan | None] = []
         self._setup_model()
 
@@ -241,16 +231,16 @@ class PlanningAgent(BaseAlgorithm):
         """Let the world model learn all transitions that it has not learned yet."""
         if not self.pending:
             return
-        happened = [np.array(part) for part in zip(*self.pending, strict=True)]
+        happened = Transitions.from_steps(self.pending)
         began = time.perf_counter()
         if self.world_model.n_transitions:
-            self.meter.errors = one_step_errors(self.world_model, *happened[:4])
+            self.meter.errors = one_step_errors(self.world_model, happened)
         self.world_model.update(*happened)
         self.pending = []
         self.meter.update_seconds += time.perf_counter() - began
         self._n_updates += 1
         if isinstance(self.observation_space, spaces.Box):
-            change = happened[3].astype(np.float64) - happened[0]
+            change = happened.next_obs.astype(np.float64) - happened.obs
             self.changes.add(change.reshape(len(change), -1), np.ones(len(change)))
 
     def save(self, path: str | os.PathLike[str]) -> None:  # type: ignore[override]
@@ -287,7 +277,7 @@ class PlanningAgent(BaseAlgorithm):
 
     def state(self) -> State:
         """What the agent has lived through, but for its world model; for a checkpoint."""
-        columns = [np.array(part) for part in zip(*self.pending, strict=True)]
+        pending = vars(Transitions.from_steps(self.pending)) if self.pending else {}
         return {
             "num_timesteps": self.num_timesteps,
             "episodes": self._episode_num,
@@ -296,7 +286,7 @@ class PlanningAgent(BaseAlgorithm):
             "meter": asdict(self.meter),
             "n_pending": len(self.pending),
             **nested("changes", self.changes.state()),
-            **nested("pending", dict(zip(Transition._fields, columns, strict=False))),
+            **nested("pending", pending),
         }
 
     def restore(self, saved: StateReader) -> None:
@@ -316,8 +306,8 @@ class PlanningAgent(BaseAlgorithm):
             obs, action = self.observation_space, self.action_space
             kinds: dict[str, tuple[Any, Any]] = {
                 "obs": (obs.shape, obs.dtype),
-                "action": (action.shape, action.dtype),
-                "reward": ((), np.float64),
+                "actions": (action.shape, action.dtype),
+                "rewards": ((), np.float64),
                 "next_obs": (obs.shape, obs.dtype),
                 "terminated": ((), np.bool_),
             }
@@ -325,7 +315,7 @@ class PlanningAgent(BaseAlgorithm):
                 rows.array(name, (n, *(shape or ())), dtype)
                 for name, (shape, dtype) in kinds.items()
             ]
-            self.pending = [Transition(*step) for step in zip(*columns, strict=True)]
+            self.pending = list(zip(*columns, strict=True))
 
     @property
     def envs(self) -> VecEnv:
@@ -387,8 +377,7 @@ class PlanningAgent(BaseAlgorithm):
             # After an end the new observation is the first of the next episode.
             reached = info["terminal_observation"] if dones[i] else new_obs[i]
             ended = bool(dones[i]) and not info.get("TimeLimit.truncated", False)
-            step = Transition(obs[i].copy(), actions[i], float(rewards[i]), reached, ended)
-            self.pending.append(step)
+            self.pending.append((obs[i].copy(), actions[i], float(rewards[i]), reached, ended))
 
     def dump_logs(self) -> None:
         """Write a line of the log."""
