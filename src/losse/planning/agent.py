@@ -227,6 +227,11 @@ class PlanningAgent(BaseAlgorithm):
         self.objective = new
         self._plans = [None] * len(self._plans)
 
+    @property
+    def plans(self) -> tuple[Plan | None, ...]:
+        """The present plan of each environment; None while actions are random."""
+        return tuple(self._plans)
+
     def flush(self) -> None:
         """Let the world model learn all transitions that it has not learned yet."""
         if not self.pending:
@@ -243,12 +248,15 @@ class PlanningAgent(BaseAlgorithm):
             change = happened.next_obs.astype(np.float64) - happened.obs
             self.changes.add(change.reshape(len(change), -1), np.ones(len(change)))
 
-    def save(self, path: str | os.PathLike[str]) -> None:  # type: ignore[override]
+    def save(  # type: ignore[override]
+        self, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+    ) -> None:
         """Write agent and world model to one file, atomically and without pickle.
 
-        Functions (``reward``, ``termination``, ``value``) are not written.
+        Functions (``reward``, ``termination``, ``value``) are not written. ``notes`` are anything
+        that JSON can hold, for `losse.planning.checkpoint.read_notes`.
         """
-        checkpoint.save(self, path)
+        checkpoint.save(self, path, notes)
 
     @classmethod
     def load(  # type: ignore[override]

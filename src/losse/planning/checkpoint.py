@@ -17,7 +17,6 @@ import numpy as np
 
 from losse import world
 from losse.planning.registry import PLANNERS, first_environment
-from losse.records import plain
 from losse.storage.archive import open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
 from losse.world import PerfectModel, WorldModel
@@ -35,7 +34,9 @@ _MODELS = ("LosseWorldModel", "NeuralWorldModel", "PerfectModel")
 Agent = TypeVar("Agent", bound="PlanningAgent")
 
 
-def save(agent: PlanningAgent, path: str | os.PathLike[str]) -> None:
+def save(
+    agent: PlanningAgent, path: str | os.PathLike[str], notes: Mapping[str, Any] | None
+) -> None:
     """Write an agent; see `PlanningAgent.save`."""
     model: Any = agent.world_model
     if type(model).__name__ not in _MODELS:
@@ -50,7 +51,7 @@ def save(agent: PlanningAgent, path: str | os.PathLike[str]) -> None:
         else:
             model.save(file, progress=False)
         values, arrays = split(_settings(agent) | nested("agent", agent.state()))
-        values["model"] = type(model).__name__
+        values |= {"model": type(model).__name__, "notes": dict(notes or {})}
         arrays["world_model"] = np.memmap(file, np.uint8, mode="r")
         write_archive(target, KIND, VERSION, values, arrays)
         del arrays  # Windows removes no file that is in use
@@ -86,6 +87,12 @@ def load(
     return agent
 
 
+def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The notes that `PlanningAgent.save` was given."""
+    with open_archive(path, KIND, VERSION) as archive:
+        return dict(archive.header["notes"])
+
+
 def _settings(agent: PlanningAgent) -> State:
     """What an agent was made with, but for functions."""
     objective = agent.objective
@@ -99,7 +106,7 @@ def _settings(agent: PlanningAgent) -> State:
         "seed": agent.seed,
         "never_ends": objective.termination == "never",
         "functions": [name for name in FUNCTIONS if callable(getattr(objective, name))],
-        "objective": {name: plain(getattr(objective, name)) for name in NUMBERS},
+        "objective": {name: _plain(getattr(objective, name)) for name in NUMBERS},
     }
 
 
@@ -121,6 +128,10 @@ def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]
         "termination": "never" if saved.flag("never_ends") else None,
         **saved.value("objective"),
     }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None else np.asarray(value).tolist()
 
 
 def _stored_model(saved: StateReader, path: Path) -> Path:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from stable_baselines3.common.vec_env import VecEnv
+from gymnasium import spaces
 
 from losse import FTLRegressor, LosseEncoder
 from losse.planning.continuous import CEM, ICEM, MPPI
@@ -13,6 +13,9 @@ from losse.planning.discrete import BeamSearch, RandomShooting
 from losse.planning.planner import Planner
 from losse.world import PerfectModel, WorldModel, make_world_model
 from losse.world.registry import METHODS
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
 
 PLANNERS: dict[str, type[Planner]] = {
     "icem": ICEM,
@@ -45,6 +48,15 @@ def make_planner(
     return PLANNERS[planner](**{"seed": seed} | dict(options or {}))
 
 
+def default_planner(action_space: spaces.Space[Any]) -> str:
+    """Name of the planner that suits most tasks with such actions.
+
+    >>> default_planner(spaces.Discrete(2))
+    'beam'
+    """
+    return "beam" if isinstance(action_space, spaces.Discrete) else "icem"
+
+
 def planning_regressor() -> FTLRegressor:
     """The regressor of ``world_model="losse"`` where decisions are planned.
 
@@ -54,6 +66,19 @@ def planning_regressor() -> FTLRegressor:
     from the first few hundred steps, which is when an agent that plans begins to act.
     """
     return FTLRegressor(LosseEncoder(60, n_bins=4, grid_dim=2, linear=True), ridge=1e-3)
+
+
+def paper_regressor() -> FTLRegressor:
+    """The paper's regressor for discrete control, which is also fast enough for planning."""
+    return FTLRegressor(LosseEncoder(30, n_bins=10, grid_dim=2), solver="sparse", ridge=1e-5)
+
+
+REGRESSORS: dict[str, Callable[[], FTLRegressor | None]] = {
+    "planning": planning_regressor,
+    "paper": paper_regressor,
+    "recommended": lambda: None,
+}
+"""Regressors of ``world_model="losse"`` by name; None is for that of `LosseWorldModel`."""
 
 
 def model_for(
