@@ -2,7 +2,7 @@
 
 Tests run beside each other, and threads of several processes that wait for each other take several
 times as long. Deadlines make no sense since a first call may compile. The examples are the same in
-every run, so that a failure belongs to a change; new ones are tried with HYPOTHESIS_PROFILE=explore.
+every run, so that a failure belongs to a change; HYPOTHESIS_PROFILE=explore draws new ones.
 """
 
 import os

@@ -6,10 +6,11 @@ import pytest
 pytest.importorskip("tyro")
 pytest.importorskip("stable_baselines3")
 
+from losse.records import read_records
+
 from losse.cli import main
 from losse.cli.plan import Settings
 from losse.planning import PlanningAgent
-from losse.records import read_records
 
 QUICK = ["--learning-starts", "100", "--horizon", "3", "--samples", "10"]
 OPTIONS = ["--env", "Pendulum-v1", *QUICK, "--iterations", "1"]

@@ -285,7 +285,7 @@ class PlanningAgent(BaseAlgorithm):
 
     def state(self) -> State:
         """What the agent has lived through, but for its world model; for a checkpoint."""
-        pending = vars(Transitions.from_steps(self.pending)) if self.pending else {}
+        pending = Transitions.from_steps(self.pending).columns if self.pending else {}
         return {
             "num_timesteps": self.num_timesteps,
             "episodes": self._episode_num,

@@ -1,4 +1,4 @@
-"""What planning costs, and how wrong its model is about the newest steps."""
+"""Measures of planning: its cost, and the error of its model on the newest steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan is judged by: rewards, ends of episodes, and how sure the model is."""
+"""Objective of a plan: rewards, ends of episodes, and how sure the model is."""
 
 from __future__ import annotations
 

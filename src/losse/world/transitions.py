@@ -45,6 +45,11 @@ class Transitions:
     def __iter__(self) -> Iterator[Values]:
         yield from (self.obs, self.actions, self.rewards, self.next_obs, self.terminated)
 
+    @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def take(self, rows: npt.NDArray[Any] | slice) -> Self:
         """Some of the rows: those of a slice, a mask or row numbers, which may repeat."""
         return type(self)(*(take(getattr(self, field.name), rows) for field in fields(self)))

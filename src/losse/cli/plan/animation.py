@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from stable_baselines3.common.callbacks import BaseCallback
 
-from losse.paper.look import BLACK, BLUE, LOOK, VERMILION
+from losse.runs.style import BLACK, BLUE, RC, VERMILION
 
 if TYPE_CHECKING:
     from losse.planning import PlanningAgent
@@ -64,7 +64,7 @@ def animate(agent: PlanningAgent, options: PlanningOptions, path: Path) -> Path:
         agent.learn(sys.maxsize, callback=recorder, reset_num_timesteps=False)
     finally:
         env.close()
-    with mpl.rc_context(LOOK):
+    with mpl.rc_context(RC):
         pendulum = isinstance(env.unwrapped, PendulumEnv)
         draw(recorder.episode(), path, title=options.env, pendulum=pendulum)
     return path

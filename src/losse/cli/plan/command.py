@@ -15,7 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from losse.cli import INTERRUPTED, fail
 from losse.planning.options import PlanningOptions
-from losse.records import Record, file_name, plain, read_records, write_record
+from losse.runs.record import Record, file_name
+from losse.runs.store import read_records, write_record
+from losse.storage.jsonfile import plain
 
 if TYPE_CHECKING:
     from losse.planning.run import RunProgress
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def run(settings: Settings, console: Console) -> Record:
     """Let the agent learn and plan, write the record, and draw all records of the folder."""
-    from losse.cli.plan.figure import draw
+    from losse.cli.train.figure import draw
     from losse.planning.run import AGENT
     from losse.planning.run import run as run_agent
 
@@ -85,7 +87,7 @@ def run(settings: Settings, console: Console) -> Record:
         )
     record = record_of(options, result)
     written = write_record(record, folder)
-    figures = draw(read_records(folder), folder)
+    figures = draw(read_records(folder), folder, return_of="one episode")
     _summarise(console, result)
     console.print(f"Record and figure: {written}, {figures[0]}", soft_wrap=True)
     console.print(f"Agent and world model: {saved / AGENT}", soft_wrap=True)

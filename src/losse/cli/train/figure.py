@@ -13,7 +13,9 @@ from losse.runs.report import save_figure
 from losse.runs.style import RC, style_of
 
 
-def draw(records: Sequence[Record], folder: Path) -> list[Path]:
+def draw(
+    records: Sequence[Record], folder: Path, return_of: str = "mean of an evaluation"
+) -> list[Path]:
     """Draw one line per record; return the files written.
 
     The errors of world models have a panel if any record has them.
@@ -27,7 +29,7 @@ def draw(records: Sequence[Record], folder: Path) -> list[Path]:
             style = style_of(record.method)
             name = f"{style.label}, seed {record.seed}"
             left.plot(*zip(*record.curve, strict=True), **style.line(label=name))
-        left.set(title="Return", xlabel="environment steps", ylabel="mean of an evaluation")
+        left.set(title="Return", xlabel="environment steps", ylabel=return_of)
         for axes in right:
             for record in errors:
                 points = zip(*record.details["model_error"], strict=True)
