@@ -11,7 +11,11 @@ from sklearn.utils.validation import check_array, validate_data
 from losse.typing import Array
 
 LARGEST = 1e100
-"""Largest target and weight: products of three of them are still finite."""
+"""Largest input and target: products of three of them are still finite."""
+LARGEST_WEIGHT = 1e50
+"""Largest sample weight: times a square, and the growth of weights under a discount, finite."""
+SINGLE = {"X": 1e12, "sample_weight": 1e10}
+"""Largest values where sums are kept in single precision, whose range ends at 3e38."""
 
 
 def check_count(name: str, value: Any, at_least: int = 1) -> None:
@@ -55,6 +59,7 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
             estimator, X, dtype=np.float64, order="C", reset=False, ensure_all_finite=False
         )
     _require_finite("X", checked)
+    _require_moderate("X", checked, _limit("X", LARGEST, estimator))
     return checked
 
 
@@ -66,6 +71,7 @@ def check_rows(name: str, X: Any, n_features: int) -> Array:
             f"{name} has {rows.shape[1]} features, expected {n_features}: those that were learned."
         )
     _require_finite(name, rows)
+    _require_moderate(name, rows)
     return np.asarray(rows)
 
 
@@ -106,7 +112,7 @@ def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
     return np.asarray(targets)
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> Array:
+def check_weights(sample_weight: Any, n_rows: int, estimator: Any = None) -> Array:
     """``sample_weight`` as non-negative numbers, one per row; one number (None: 1) is for all."""
     if sample_weight is None:
         return np.ones(n_rows)
@@ -127,10 +133,12 @@ def check_weights(sample_weight: Any, n_rows: int) -> Array:
         )
     if not weights.any():
         raise ValueError("sample_weight is zero for every row: leave such rows out.")
-    _require_moderate("sample_weight", weights)
-    if weights[weights > 0].min() < 1 / LARGEST:
+    limit = _limit("sample_weight", LARGEST_WEIGHT, estimator)
+    _require_moderate("sample_weight", weights, limit)
+    smallest = weights[weights > 0].min()
+    if smallest < 1 / LARGEST_WEIGHT:
         raise ValueError(
-            f"sample_weight has an entry of {weights[weights > 0].min()}, below {1 / LARGEST:.0e}: "
+            f"sample_weight has an entry of {smallest}, below {1 / LARGEST_WEIGHT:.0e}: "
             "use 0 to leave a row out."
         )
     return np.asarray(weights)
@@ -153,14 +161,20 @@ def check_ages(age: Any, n_rows: int) -> Array:
     return np.asarray(ages)
 
 
-def _require_moderate(name: str, values: Array) -> None:
-    if np.vdot(values, values) <= LARGEST**2:
+def _limit(name: str, usual: float, estimator: Any) -> float:
+    """Largest value of an argument, in the precision of an estimator's sums."""
+    dtype = getattr(estimator, "dtype", None)
+    return SINGLE[name] if dtype is not None and np.dtype(dtype) == np.float32 else usual
+
+
+def _require_moderate(name: str, values: Array, limit: float = LARGEST) -> None:
+    if np.vdot(values, values) <= limit**2:
         return
     largest = float(np.abs(values).max())
-    if largest > LARGEST:
+    if largest > limit:
         raise ValueError(
-            f"{name} has an entry of size {largest}: beyond {LARGEST:.0e}, squares leave the range "
-            "of doubles; scale it down."
+            f"{name} has an entry of size {largest}: beyond {limit:.0e}, sums of squares leave the "
+            "range of numbers or lose all else; scale it down."
         )
 
 

@@ -39,7 +39,7 @@ BAD = [
     (X, Y, np.zeros(80), ValueError, "sample_weight is zero for every row"),
     (X, Y, np.full(80, np.nan), ValueError, "sample_weight contains NaN"),
     (X, Y, np.full(80, 1e308), ValueError, "sample_weight has an entry of size 1e[+]308: beyond"),
-    (X, Y, np.full(80, 1e-308), ValueError, "sample_weight has an entry of 1e-308, below 1e-100"),
+    (X, Y, np.full(80, 1e-308), ValueError, "sample_weight has an entry of 1e-308, below 1e-50"),
     (X, Y * 1e200, None, ValueError, "y has an entry of size .*scale it down"),
 ]
 
@@ -128,7 +128,7 @@ def test_available_memory_is_plausible():
 
 
 @pytest.mark.parametrize("solver", ["sparse", "dense", "exact"])
-@pytest.mark.parametrize(("size", "weight"), [(1e99, 1.0), (1e-99, 1.0), (1.0, 1e99), (1.0, 1e-99)])
+@pytest.mark.parametrize(("size", "weight"), [(1e99, 1.0), (1e-99, 1.0), (1.0, 1e49), (1.0, 1e-49)])
 def test_what_is_large_or_small_but_allowed_is_learned(solver, size, weight):
     model = FTLRegressor(LosseEncoder(3, 4, 2), solver=solver, ridge=1e-5)
     expected = model.fit(X, Y).predict(X)

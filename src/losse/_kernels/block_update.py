@@ -136,14 +136,15 @@ def _enter(row, cells, phi, x, block):  # type: ignore[no-untyped-def]
 def _solve(A, cells, ridge, right, system, step):  # type: ignore[no-untyped-def]
     """(A_ss + ridge I) step = right, with A_ss already in ``system``; returns the ridge it took.
 
-    Where rounding makes A_ss + ridge I indefinite, the ridge grows until it is not.
+    Where rounding makes A_ss + ridge I indefinite, the ridge grows until it is not. Where no ridge
+    does, because numbers have left the range of doubles, there is no step.
     """
     K = cells.shape[0]
     columns = system.shape[1] - right.shape[1]
     largest = 0.0
     for k in range(K):
         largest = max(largest, system[k, k])
-    while True:
+    while ridge < np.inf:
         for k in range(K):
             system[k, k] += ridge
             for j in range(right.shape[1]):
@@ -154,6 +155,8 @@ def _solve(A, cells, ridge, right, system, step):  # type: ignore[no-untyped-def
         for k in range(K):
             for m in range(K):
                 system[k, m] = A[cells[k], cells[m]]
+    step[:] = 0.0
+    return ridge
 
 
 @kernel

@@ -135,10 +135,14 @@ class Leader:
             self._solver.refresh()  # what was derived from the memories may be half made
             raise
 
-    def unlearn(self, rows: Rows) -> None:
-        """Take rows out: all of them, or none and raise `NotLearnedError`."""
+    def unlearn(self, rows: Rows, *, everything: bool) -> None:
+        """Take rows out: all of them, or none and raise `NotLearnedError`.
+
+        ``everything`` says that no other row was learned.
+        """
         Y = self._solver.memory.padded(rows.Y)
-        self._solver.unlearn(self.encoder.encode(rows.X), Y, rows.weights)
+        features = self.encoder.encode(rows.X)
+        self._solver.unlearn(features, Y, rows.weights, everything=everything)
         self._changed()
 
     def absorb(self, other: Leader, factor: float) -> None:

@@ -154,10 +154,12 @@ class Learner:
             prequential.add(self.predict(rows.X), rows.Y, rows.weights, aged.weights)
             self._build(held, len(held), prequential)
             return
+        past = self._past_rows() if due and callable(self.settings.past) else None
         self._learn(rows)
-        if due and callable(self.settings.past):
-            past = self._past_rows()
-            self._build(past, self.n_samples, self._prequential_at_unit_one(0))
+        if past is not None:
+            total = self._leader.total / self.unit
+            weights = past.weights * (total / past.weights.sum())
+            self._build(past.weighing(weights), self.n_samples, self._prequential_at_unit_one(0))
 
     def _learn(self, rows: Rows) -> None:
         """Learn rows with the encoder in use."""
@@ -176,10 +178,13 @@ class Learner:
         """
         leader = self._leader
         before = leader.total
+        learned = False
         try:
             leader.learn(rows, self._spread)
+            learned = True
         finally:
-            if leader.total != before:
+            # A weight may be too small to change the total.
+            if learned or leader.total != before:
                 self.n_samples += len(rows)
                 if self._kept is not None:
                     self._kept.add(rows)
@@ -230,7 +235,7 @@ class Learner:
         self._discounting.unit *= factor
 
     def _past_rows(self) -> Rows:
-        """Rows that the source of past data returns, checked; they weigh as much as the memories.
+        """Rows that the source of past data returns, checked.
 
         Without weights of its own, the latest row is the most recent one for a discount.
         """
@@ -247,9 +252,6 @@ class Learner:
         else:
             weights = self.settings.discount ** np.arange(len(X) - 1.0, -1.0, -1.0)
         counted = weights > 0
-        total = self._leader.total / self.unit
-        if weights.sum() != total:
-            weights = weights * (total / weights.sum())
         return Rows(X[counted], Y[counted], weights[counted])
 
     def add_inputs(
@@ -263,7 +265,7 @@ class Learner:
         weights = rows.weights * self.settings.discount**ages * self.unit
         rows = rows.weighing(weights)
         places = None if self._kept is None else self._kept.places(rows)
-        self._leader.unlearn(rows)
+        self._leader.unlearn(rows, everything=len(rows) == self.n_samples)
         if self._kept is not None and places is not None:
             self._kept.drop(places)
         self.n_samples -= len(rows)

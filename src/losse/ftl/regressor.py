@@ -447,7 +447,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         inputs = check_inputs(self, X, reset=n_outputs is None)
         targets = check_targets(y, len(inputs), n_outputs)
-        weights = check_weights(sample_weight, len(inputs))
+        weights = check_weights(sample_weight, len(inputs), self)
         rows = Rows(inputs, targets.reshape(len(inputs), -1), weights)
         counted = weights > 0
         rows = rows if sample_weight is None or counted.all() else rows.take(counted)

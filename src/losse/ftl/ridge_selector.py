@@ -64,7 +64,7 @@ class RidgeSelector:
             shares = (self._errors[:, : self._n_outputs] / spread()).sum(axis=1)
             growth = min(self._rows, self._window) / min(self._begun, self._window)
             winner = float(self._ridges[np.argmin(shares)]) / growth
-            solver.ridge = min(max(winner, SMALLEST), LARGEST)
+            solver.ridge = min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
             solver.solve()
         self._begin(solver, FACTORS if self._begun else WIDE)
         # So many that leaders take about as long as learning does, at most.

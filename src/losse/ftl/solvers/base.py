@@ -24,6 +24,8 @@ class Solver(ABC):
     with padded rows, as B is.
     """
 
+    smallest_ridge = 0.0
+    """Ridge below which rounding decides."""
     approximate = True
     """Whether the weights approach the leader, rather than being it but for a percent."""
 
@@ -51,16 +53,22 @@ class Solver(ABC):
             return leader_for(self.memory, ridge, self.weights)
         return ridge_solve(self.memory.square(), ridge * self.memory.total, self.memory.B)
 
-    def unlearn(self, features: Features, Y: Array, weights: Array) -> None:
+    def unlearn(self, features: Features, Y: Array, weights: Array, *, everything: bool) -> None:
         """Take a batch out of the memories, and make the weights the leader of what is left.
 
         Raises `NotLearnedError`, and changes nothing, if what would be left cannot be a sum of
-        squares.
+        squares; and `ValueError` if it would weigh less than the rounding of the sums.
         """
         memory = self.memory
         memory.require(features, Y, weights)
         left = memory.total - float(weights.sum())
         if left <= memory.rounding * memory.total:
+            if not everything:
+                raise ValueError(
+                    "X, y cannot be unlearned: the rows that would be left weigh less than "
+                    f"{memory.rounding:.0e} of all, and are lost in the rounding of these. Unlearn "
+                    "fewer rows, or start a new model."
+                )
             self.clear()
             return
         self._unlearn(features, Y, weights, self.ridge * left)

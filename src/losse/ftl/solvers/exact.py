@@ -16,8 +16,8 @@ from losse.typing import Array
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
-SMALLEST_RIDGE = 1e-10
-"""Below this an inverse has no correct digits left."""
+SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
+"""Ridges below which an inverse has no correct digits left, by the precision of A."""
 
 
 class ExactSolver(Solver):
@@ -32,7 +32,8 @@ class ExactSolver(Solver):
     def __init__(
         self, memory: Memory, ridge: float, no_features: Features, iterations: int | None
     ) -> None:
-        super().__init__(memory, max(ridge, SMALLEST_RIDGE))
+        self.smallest_ridge = SMALLEST_RIDGE[memory.A.dtype.name]
+        super().__init__(memory, max(ridge, self.smallest_ridge))
         self._no_features = no_features
         self._iterations = iterations
         self._samples: SampleSpace | None = self._no_samples()

@@ -192,8 +192,10 @@ class TrackedInverse:
                 return True
             Z = self._apply(R)
             image = R + drift * Z  # (A + lambda I) Z
-            curvature = (Z * image).sum(axis=0)
-            length = (R * Z).sum(axis=0) / np.where(curvature > 0, curvature, 1.0)
+            curvature, descent = (Z * image).sum(axis=0), (R * Z).sum(axis=0)
+            if ((curvature <= 0) & (descent != 0)).any():  # rounding has made P or A indefinite
+                return False
+            length = descent / np.where(curvature > 0, curvature, 1.0)
             W += length * Z
             R -= length * image
         return False
