@@ -143,7 +143,7 @@ def refuse_other_options(runs: Sequence[Run], store: Store, stage: Stage = "runs
         raise ValueError(
             f"{len(others)} of the records in {store.path(stage)} come from other settings "
             f"({others[0]}). Remove them with `losse records drop` to compute these runs again, or "
-            "choose another folder with --out."
+            "choose another folder (--out, or --results of a benchmark)."
         )
 
 
