@@ -127,7 +127,7 @@ handle_timeout_termination
         self.end_training_call()
 
     def bind(self, agent: Any, world_model: WorldModel | None) -> None:
-        """Say whose buffer this is, and which world model learns and imagines.
+        """Bind the buffer to its agent, and to the world model that learns and imagines.
 
         None for a world model makes an ordinary replay buffer, which needs ``planning_steps=0``.
         """
@@ -154,7 +154,7 @@ handle_timeout_termination
 
     @property
     def bound(self) -> bool:
-        """Whether there are an agent and, if it plans, a world model."""
+        """Whether the buffer has an agent and, if that plans, a world model."""
         return self._agent is not None
 
     @property

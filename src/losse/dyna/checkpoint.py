@@ -155,7 +155,7 @@ def load_run(
 
 
 def read_notes(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The notes that `save_run` was given."""
+    """Notes that `save_run` was given."""
     return json.loads((latest_checkpoint(folder) / _NOTES).read_text(encoding="utf-8"))
 
 
@@ -172,7 +172,7 @@ def latest_checkpoint(folder: str | os.PathLike[str]) -> Path:
 
 
 def _environment(env: Any, saved: Path) -> Any:
-    """The environment in the form of a run, normalised as it was."""
+    """Environment for a saved run, normalised as it was."""
     made = gymnasium.make(env) if isinstance(env, str) else env
     normalisation = saved / "normalisation.pkl"
     if not normalisation.exists():

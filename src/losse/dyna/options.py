@@ -37,7 +37,7 @@ else:  # the command line reads its choices from these
 
 @dataclass(frozen=True, kw_only=True)
 class DynaOptions:
-    """How an agent learns from imagined transitions, beside the choice of its world model.
+    """Options of an agent that learns from imagined transitions, beside its world model.
 
     Parameters
     ----------

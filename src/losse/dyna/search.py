@@ -78,19 +78,19 @@ class Visited:
         return np.where(first | buffer.ended(earlier), rows, earlier)
 
     def transitions(self, rows: Numbers) -> Transitions:
-        """What happened there, in the environment's units."""
+        """Transitions of these rows, in the environment's units."""
         return self._buffer.transitions(rows)
 
     def obs(self, rows: Numbers) -> Rows:
-        """The observations alone."""
+        """Observations of these rows, in the environment's units."""
         return self._buffer.obs(rows)
 
     def values(self, obs: Rows) -> npt.NDArray[np.float64]:
-        """What the agent expects from there on."""
+        """Values that the agent gives to observations."""
         return state_values(self._agent, self.seen(obs))
 
     def surprise(self, rows: Numbers) -> npt.NDArray[np.float64]:
-        """How far the agent's values are from one step of experience: the absolute TD error."""
+        """Absolute TD errors of the agent's values at these rows."""
         happened = self.transitions(rows)
         rewards = np.asarray(happened.rewards, dtype=np.float64)
         if self._normaliser is not None:

@@ -127,7 +127,7 @@ class StopCallback(BaseCallback):
 
 
 def make_agent(training: Training, kind: Any, env: VecEnv) -> Any:
-    """A new agent as a training wants it."""
+    """New agent of a training."""
     options = {"buffer_size": min(1_000_000, training.steps)} | dict(training.agent_options)
     return make_dyna(
         kind,
@@ -141,7 +141,7 @@ def make_agent(training: Training, kind: Any, env: VecEnv) -> Any:
 
 
 def environments(training: Training) -> tuple[VecEnv, VecEnv]:
-    """Those to train in, and as many as there are episodes in an evaluation."""
+    """Environments to train in, and as many others as an evaluation has episodes."""
     options = dict(training.env_options)
 
     def seen(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
@@ -180,7 +180,7 @@ def rescaled(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def _saved(training: Training, folder: Path) -> TrainingProgress | None:
-    """What an earlier run of the same training has come to; None if there was none."""
+    """Progress of an earlier part of the same training, None if there was none."""
     try:
         latest_checkpoint(folder)
     except FileNotFoundError:

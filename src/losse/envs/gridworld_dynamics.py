@@ -25,7 +25,7 @@ BARRIER = (0.5, 0.6)
 
 
 class Layout(NamedTuple):
-    """What can be chosen about the square and the moves in it."""
+    """Choices about the square and the moves in it."""
 
     barrier: bool = True
     gap: tuple[float, float] = (0.4, 0.5)

@@ -103,7 +103,7 @@ def run(settings: Settings, console: Console) -> list[Record]:
 
 
 def forgetting_runs(settings: Settings) -> list[Run]:
-    """The world models that learn the agent's steps."""
+    """Runs of the world models that learn the agent's steps."""
     common = {
         "steps": settings.steps,
         "stream": "DQN with losse",
@@ -130,7 +130,7 @@ def learn(runs: Sequence[Run], stream: Transitions, console: Console) -> list[li
 
 
 def summarise(console: Console, agents: Sequence[Record], models: Sequence[Record]) -> None:
-    """Print both, and how to read the first."""
+    """Print the tables of agents and models, and how to read the first."""
     env = Gridworld()
     console.print(agents_table(agents).markdown(), markup=False, soft_wrap=True)
     console.print(
@@ -144,7 +144,7 @@ def summarise(console: Console, agents: Sequence[Record], models: Sequence[Recor
 
 
 def agents_table(records: Sequence[Record]) -> Table:
-    """How the agents did, and what their model cost."""
+    """Table of the agents' returns and of what their models cost."""
     columns = ("agent", "last return", "mean return", "first goal", "model error", "model's time")
     rows = []
     for record in records:
@@ -167,7 +167,7 @@ def agents_table(records: Sequence[Record]) -> Table:
 
 
 def models_table(records: Sequence[Record]) -> Table:
-    """The shares of wrong predictions at the end."""
+    """Table of the shares of wrong predictions at the end."""
     columns = ("world model", "wrong where it was", "where it is now", "everywhere")
     rows = []
     for record in records:

@@ -134,7 +134,7 @@ class AgentView(LiveView, TrainingObserver):
 
 
 def first_goal(progress: TrainingProgress) -> str:
-    """When the goal was first reached, in words."""
+    """Step at which the goal was first reached, in words."""
     if progress.first_end is None:
         return "goal not yet reached"
     return f"goal first reached at step {progress.first_end}"
