@@ -89,9 +89,11 @@ def run(settings: Settings, console: Console, request: StopRequest) -> Record:
         )
     record = record_of(options, result)
     written = write_record(record, folder)
-    figures = draw(read_records(folder), folder, return_of="one episode")
     _summarise(console, result)
-    _say(console, f"Record and figure: {written}, {figures[0]}")
+    _say(console, f"Record: {written}")
+    drawn = [one for one in read_records(folder) if one.curve]
+    if drawn:
+        _say(console, f"Figure: {draw(drawn, folder, return_of='one episode')[0]}")
     _say(console, f"Agent and world model: {saved / AGENT}")
     if request.made():
         _say(console, f"Stopped by {request.name}. The same command with --resume goes on.")
