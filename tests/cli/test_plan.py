@@ -6,11 +6,10 @@ import pytest
 pytest.importorskip("tyro")
 pytest.importorskip("stable_baselines3")
 
-from losse.records import read_records
-
 from losse.cli import main
 from losse.cli.plan import Settings
 from losse.planning import PlanningAgent
+from losse.runs.store import read_records
 
 QUICK = ["--learning-starts", "100", "--horizon", "3", "--samples", "10"]
 OPTIONS = ["--env", "Pendulum-v1", *QUICK, "--iterations", "1"]
@@ -74,6 +73,22 @@ def test_mistakes_are_explained_in_a_line(arguments, message, tmp_path, capsys):
     err = capsys.readouterr().err
     assert message in err
     assert "Traceback" not in err
+
+
+def test_a_stopped_run_is_saved_and_goes_on(tmp_path, capsys, monkeypatch):
+    asked = iter(range(1000))
+    monkeypatch.setattr(
+        "losse.cli.train.stopping.StopRequest.made", lambda self: next(asked) >= 120
+    )
+    arguments = ["plan", *OPTIONS, "--steps", "300", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 130
+    assert "with --resume goes on" in capsys.readouterr().out
+    monkeypatch.undo()
+    main([*arguments, "--resume"])
+    (record,) = read_records(tmp_path)
+    assert record.details["decisions"] == 200
 
 
 def test_the_folder_is_named_after_the_environment():

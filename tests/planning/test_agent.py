@@ -79,7 +79,8 @@ def test_transitions_are_what_happened():
             super().update(*columns)
 
     env = Line(goal=0.5, limit=7)
-    model = Recorder(env.observation_space, env.action_space)
+    small = FTLRegressor(LosseEncoder(5, n_bins=8), ridge=1e-5)
+    model = Recorder(env.observation_space, env.action_space, regressor=small)
     agent(env, world_model=model, learning_starts=300, seed=1).learn(300)
     obs, actions, rewards, next_obs, terminated = map(np.concatenate, zip(*seen, strict=True))
     expected = np.clip(obs + 0.2 * actions, -1, 1)  # never the first of the next episode

@@ -22,6 +22,9 @@ else:  # the command line reads its choices from these
     ModelName = Literal[MODELS]
     RegressorName = Literal[tuple(REGRESSORS)]
 
+AGENT = "agent.losse"
+"""File of the agent in the folder of its run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlanningOptions:

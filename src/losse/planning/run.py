@@ -14,10 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from losse.checks import check_count
 from losse.planning.agent import PlanningAgent
 from losse.planning.checkpoint import read_notes
-from losse.planning.options import PlanningOptions
-
-AGENT = "agent.losse"
-"""File of the agent in the folder of its run."""
+from losse.planning.options import AGENT, PlanningOptions
 
 
 @dataclass(frozen=True)
@@ -67,13 +64,19 @@ class Watch(BaseCallback):
     """Follows a run: reports its progress, and keeps it with the agent from time to time."""
 
     def __init__(
-        self, before: RunProgress, report: Report | None, save: Report, checkpoint_every: int
+        self,
+        before: RunProgress,
+        report: Report | None,
+        save: Report,
+        stop: Callable[[], bool] | None,
+        checkpoint_every: int,
     ) -> None:
         super().__init__()
         self.progress = before
         self._before = before
         self._report = report
         self._save = save
+        self._stop = stop
         self._every = checkpoint_every
 
     def _on_training_start(self) -> None:
@@ -92,7 +95,7 @@ class Watch(BaseCallback):
                     errors=self.progress.errors + (() if error is None else ((step, error),)),
                 )
                 self._take_stock()
-        return True
+        return self._stop is None or not self._stop()
 
     def _on_rollout_start(self) -> None:
         # Only here the model has learned all steps so far.
@@ -129,6 +132,7 @@ def run(
     *,
     resume: bool = False,
     checkpoint_every: int = 1000,
+    stop: Callable[[], bool] | None = None,
     report: Report | None = None,
 ) -> tuple[PlanningAgent, RunProgress]:
     """Let an agent learn and plan for as long as the options say.
@@ -143,6 +147,8 @@ def run(
         Whether to go on with the agent in the folder, if there is one.
     checkpoint_every
         Environment steps between two checkpoints.
+    stop
+        Called after every step; if it returns true, the run is saved and ends.
     report
         Called with the progress every few steps.
     """
@@ -163,7 +169,7 @@ def run(
             file.parent.mkdir(parents=True, exist_ok=True)
             agent.save(file, {"options": asdict(options), "progress": asdict(reached)})
 
-    watch = Watch(progress, report, save, checkpoint_every)
+    watch = Watch(progress, report, save, stop, checkpoint_every)
     left = options.steps - agent.num_timesteps
     if left > 0:
         agent.learn(left, callback=watch, reset_num_timesteps=False)

@@ -13,8 +13,9 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from losse.cli import INTERRUPTED, fail
-from losse.planning.options import PlanningOptions
+from losse.cli import fail, require_writable
+from losse.cli.train.stopping import StopRequest
+from losse.planning.options import AGENT, PlanningOptions
 from losse.runs.record import Record, file_name
 from losse.runs.store import read_records, write_record
 from losse.storage.jsonfile import plain
@@ -55,48 +56,54 @@ class Settings:
 def main(arguments: Sequence[str]) -> None:
     """Plan with the options of the command line."""
     settings = Settings.read(arguments)
-    console = Console()
-    try:
-        run(settings, console)
-    except (ValueError, TypeError, FloatingPointError, gymnasium.error.Error) as error:
-        fail(str(error))
-    except KeyboardInterrupt:
-        console.print("Interrupted. The same command with --resume goes on from the checkpoint.")
-        raise SystemExit(INTERRUPTED) from None
+    with StopRequest() as request:
+        try:
+            run(settings, Console(), request)
+        except (ValueError, TypeError, OSError, FloatingPointError, gymnasium.error.Error) as error:
+            fail(str(error))
+        except KeyboardInterrupt:
+            raise SystemExit(request.exit_code) from None
 
 
-def run(settings: Settings, console: Console) -> Record:
+def run(settings: Settings, console: Console, request: StopRequest) -> Record:
     """Let the agent learn and plan, write the record, and draw all records of the folder."""
-    from losse.cli.train.figure import draw
-    from losse.planning.run import AGENT
-    from losse.planning.run import run as run_agent
-
     options, folder = settings.options, settings.folder()
     saved = folder / file_name(method_of(options), f"seed{options.seed}")
     if (saved / AGENT).exists() and not settings.resume:
         raise ValueError(
             f"{saved} holds a run already: add --resume to go on, or choose another --out."
         )
+    require_writable(folder)
+    console.print("loading ...", style="dim", highlight=False)
+    from losse.cli.train.figure import draw  # with the libraries of agents: takes seconds
+    from losse.planning.run import run as run_agent
+
     with PlanView(console, options) as view:
         agent, result = run_agent(
             options,
             saved,
             resume=settings.resume,
             checkpoint_every=settings.checkpoint_every,
+            stop=request.made,
             report=view.show,
         )
     record = record_of(options, result)
     written = write_record(record, folder)
-    figures = draw(read_records(folder), folder, return_of="one episode")
     _summarise(console, result)
-    console.print(f"Record and figure: {written}, {figures[0]}", soft_wrap=True)
-    console.print(f"Agent and world model: {saved / AGENT}", soft_wrap=True)
+    _say(console, f"Record: {written}")
+    drawn = [one for one in read_records(folder) if one.curve]
+    if drawn:
+        _say(console, f"Figure: {draw(drawn, folder, return_of='one episode')[0]}")
+    _say(console, f"Agent and world model: {saved / AGENT}")
+    if request.made():
+        _say(console, f"Stopped by {request.name}. The same command with --resume goes on.")
+        raise SystemExit(request.exit_code)
     if settings.gif:
         from losse.cli.plan.animation import animate
 
-        console.print("Drawing an episode ...")
+        _say(console, "Drawing one more episode ...")
         film = animate(agent, options, folder / f"{saved.name}.gif")
-        console.print(f"Episode with its plans: {film}", soft_wrap=True)
+        _say(console, f"Episode with its plans: {film}")
     return record
 
 
@@ -173,13 +180,16 @@ class PlanView:
 
 def _summarise(console: Console, result: RunProgress) -> None:
     if not result.curve:
-        console.print("No episode has ended: try more --steps.")
+        _say(console, "No episode has ended: try more --steps.")
         return
     best = max(value for _, value in result.curve)
-    console.print(
+    _say(
+        console,
         f"{len(result.curve)} episodes: return {result.curve[-1][1]:.1f} in the last, {best:.1f} "
         f"in the best.\n{result.seconds:.0f} s, {result.decision_seconds:.0f} s of them for "
         f"{result.decisions} decisions, {result.update_seconds:.0f} s for learning.",
-        soft_wrap=True,
-        highlight=False,
     )
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
