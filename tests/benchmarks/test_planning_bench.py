@@ -4,8 +4,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from benchmarks import planning
-from benchmarks.planning import Settings, Task
+from benchmarks.planning import Settings, Task, run, targets
 
 from losse.runs.record import Record
 from losse.runs.workers import run_jobs
@@ -21,7 +20,7 @@ def record(model, planner, ms, cpu_ms):
 
 def test_the_target_is_judged_by_clock_and_processor():
     fast, busy, slow = (
-        planning.targets({("losse-paper", "icem"): record("losse-paper", "icem", *times)})
+        targets({("losse-paper", "icem"): record("losse-paper", "icem", *times)})
         for times in [(30, 29), (80, 29), (80, 79)]
     )
     assert [one.met for (one,) in (fast, busy, slow)] == [True, False, False]
@@ -32,11 +31,13 @@ def test_every_planner_has_a_record_and_a_place_in_the_table(tmp_path, monkeypat
         Task("Pendulum-v1", {"icem": {"horizon": 2, "n_samples": 5, "n_iterations": 1}}),
         Task("CartPole-v1", {"beam": {"horizon": 2, "width": 4}}),
     )
-    monkeypatch.setattr(planning, "TASKS", tiny)
-    monkeypatch.setattr(planning, "pin", lambda core: None)  # not the whole test process
-    monkeypatch.setattr(planning, "run_jobs", lambda *job, workers: run_jobs(*job, workers=0))
+    monkeypatch.setattr("benchmarks.planning.TASKS", tiny)
+    monkeypatch.setattr("benchmarks.planning.pin", lambda core: None)  # not the whole test process
+    monkeypatch.setattr(
+        "benchmarks.planning.run_jobs", lambda *job, workers: run_jobs(*job, workers=0)
+    )
     settings = Settings(preset="quick", models=("losse-planning",), results=tmp_path)
-    records = planning.run(settings)
+    records = run(settings)
     assert {(r.method, r.setting) for r in records} == {
         ("losse-planning", "icem"),
         ("losse-planning", "beam"),
