@@ -1,6 +1,6 @@
 """Swing up a pendulum by planning in a world model, then give it another task without training.
 
-Run it with ``python examples/plan_pendulum.py``; it needs the extra ``rl`` and takes about a minute.
+Run it with ``python examples/plan_pendulum.py``. It needs the extra ``rl`` and takes half a minute.
 """
 
 import numpy as np
