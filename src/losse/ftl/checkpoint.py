@@ -4,6 +4,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
+from typing import Any
+
+import numpy as np
 
 from losse.storage.archive import Progress, open_archive, write_archive
 from losse.storage.progress import byte_progress
@@ -34,3 +37,23 @@ def report(progress: bool | Progress, label: str) -> Progress | None:
     if isinstance(progress, bool):
         return byte_progress(label) if progress else None
     return progress
+
+
+def names_of(estimator: Any) -> list[str] | None:
+    """Names of the input columns of an estimator, if they have any."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def take_names(estimator: Any, saved: StateReader, key: str) -> None:
+    """Give an estimator the names of its input columns that were saved."""
+    names = saved.value(key)
+    if names is None:
+        return
+    if (
+        not isinstance(names, list)
+        or len(names) != estimator.n_features_in_
+        or not all(isinstance(name, str) for name in names)
+    ):
+        saved.refuse(f"{key} is not a list of {estimator.n_features_in_} texts")
+    estimator.feature_names_in_ = np.array(names, dtype=object)

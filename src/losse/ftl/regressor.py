@@ -274,7 +274,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise TypeError(f"other={other!r} is not an FTLRegressor: only those can be merged.")
         check_is_fitted(self)
         check_is_fitted(other)
-        if _names(self) != _names(other):
+        if checkpoint.names_of(self) != checkpoint.names_of(other):
             raise ValueError(
                 "other.feature_names_in_ differs from this model's: give both the same columns."
             )
@@ -335,8 +335,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             | {
                 "given_encoder": None if given is None else encoders.describe(given),
                 "given_fitted": given is not None and given.fitted,
-                "encoder_names": _names(learner.encoder),
-                "names": _names(self),
+                "encoder_names": checkpoint.names_of(learner.encoder),
+                "names": checkpoint.names_of(self),
                 "single": self._single,
             }
         )
@@ -351,8 +351,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         elif saved.flag("given_fitted"):
             self.encoder = deepcopy(learner.encoder)
         self.n_features_in_ = learner.n_features
-        _take_names(learner.encoder, saved, "encoder_names")
-        _take_names(self, saved, "names")
+        checkpoint.take_names(learner.encoder, saved, "encoder_names")
+        checkpoint.take_names(self, saved, "names")
         self._single = saved.flag("single")
         if self._single and learner.n_outputs > 1:
             saved.refuse(f"single is true, but n_outputs={learner.n_outputs}")
@@ -497,21 +497,3 @@ def merge_all(models: Iterable[FTLRegressor]) -> FTLRegressor:
     True
     """
     return FTLRegressor.merged(models)
-
-
-def _names(estimator: Any) -> list[str] | None:
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def _take_names(estimator: Any, saved: StateReader, key: str) -> None:
-    names = saved.value(key)
-    if names is None:
-        return
-    if (
-        not isinstance(names, list)
-        or len(names) != estimator.n_features_in_
-        or not all(isinstance(name, str) for name in names)
-    ):
-        saved.refuse(f"{key} is not a list of {estimator.n_features_in_} texts")
-    estimator.feature_names_in_ = np.array(names, dtype=object)
