@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -56,12 +55,7 @@ class TrainView(TrainingObserver):
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
     def stage(self, name: str) -> None:
