@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from losse.jax.model import Grids, Model
+from losse.jax.model import Grids, Model, varying
 
 IN_BOUNDS = "promise_in_bounds"
 """Cells are valid by construction, so XLA need not check them when they are looked up."""
@@ -88,7 +88,8 @@ def times(grids: Grids, X: jax.Array, W: jax.Array) -> jax.Array:
     start = jnp.zeros((len(X), W.shape[1]), W.dtype)
     if grids.linear:
         start = _with_one(Z) @ W[grids.n_cells :]
-    return jax.lax.scan(add_grid, start, _located(grids, Z), unroll=UNROLLED)[0]
+    located = _located(grids, Z)
+    return jax.lax.scan(add_grid, varying(start, (located, W)), located, unroll=UNROLLED)[0]
 
 
 def _scaled(grids: Grids, X: jax.Array) -> jax.Array:

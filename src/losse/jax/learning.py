@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from losse.jax import packed, square
 from losse.jax.encoding import IN_BOUNDS, features
-from losse.jax.model import Memory, Model
+from losse.jax.model import Memory, Model, varying
 
 MOST_ATTEMPTS = 20
 """Times that a penalty is raised tenfold, before NaN is taken for an answer."""
@@ -58,7 +58,8 @@ def update(
         return (memory, _improved(memory, state[1], model.ridge, row)), None
 
     rows = _checked(model, x, y, sample_weight)
-    memory, weights = jax.lax.scan(learn, (model.memory, model.weights), rows)[0]
+    start = varying((model.memory, model.weights), rows)
+    memory, weights = jax.lax.scan(learn, start, rows)[0]
     return model.replace(memory=memory, weights=weights)
 
 
@@ -83,7 +84,8 @@ def accumulate(
     True
     """
     rows = _checked(model, x, y, sample_weight)
-    memory = jax.lax.scan(lambda m, row: (_remembered(m, row), None), model.memory, rows)[0]
+    start = varying(model.memory, rows)
+    memory = jax.lax.scan(lambda m, row: (_remembered(m, row), None), start, rows)[0]
     return model.replace(memory=memory)
 
 
@@ -131,20 +133,26 @@ def _remembered(memory: Memory, row: Rows) -> Memory:
 def _improved(memory: Memory, W: jax.Array, ridge: jax.Array, row: Rows) -> jax.Array:
     """Line 7 of Algorithm 2: the weights with those of the sample's cells s solved for.
 
-    (A_ss + lambda I) W_s = B_s - A_ss' W_s', as a step from the present W_s, which loses fewer
-    digits.
+    (A_ss + lambda I) W_s = B_s - A_ss' W_s', with all others s' held fixed. `FTLRegressor` solves
+    for a step from the present W_s, which is the same. In single precision, such steps can add
+    up to ever larger weights where rows repeat and the ridge is small; here no W_s outlives a step.
     """
     cells, _, _, weight = row
     layout, penalty = _layout(memory.A), ridge * memory.total
-    active = W.at[cells].get(mode=IN_BOUNDS)
-    residual = memory.B.at[cells].get(mode=IN_BOUNDS) - layout.rows_times(memory.A, cells, W)
-    step = _ridge_solve(layout.block(memory.A, cells), penalty, residual - penalty * active)
-    step = jnp.where(weight > 0, step, 0)
-    return W.at[cells].set(active + step, mode=IN_BOUNDS, unique_indices=True)
+    present = W.at[cells].get(mode=IN_BOUNDS)
+    others = W.at[cells].set(0, mode=IN_BOUNDS, unique_indices=True)
+    right = memory.B.at[cells].get(mode=IN_BOUNDS) - layout.rows_times(memory.A, cells, others)
+    solved = _ridge_solve(layout.block(memory.A, cells), penalty, right)
+    chosen = jnp.where(weight > 0, solved, present)
+    return others.at[cells].set(chosen, mode=IN_BOUNDS, unique_indices=True)
 
 
 def _ridge_solve(A: jax.Array, penalty: jax.Array, right: jax.Array) -> jax.Array:
-    """(A + penalty I)^-1 right; where rounding makes it indefinite, the penalty is raised."""
+    """(A + penalty I)^-1 right.
+
+    Where rounding makes A + penalty I indefinite, the penalty is raised until it is not.
+    """
+    penalty = jnp.maximum(penalty, np.finfo(A.dtype).eps * jnp.trace(A))
 
     def solution(penalty: jax.Array) -> jax.Array:
         system = A + penalty * jnp.eye(len(A), dtype=A.dtype)
@@ -162,8 +170,7 @@ def _ridge_solve(A: jax.Array, penalty: jax.Array, right: jax.Array) -> jax.Arra
         state: tuple[jax.Array, jax.Array, jax.Array],
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         attempts, last, _ = state
-        higher = jnp.maximum(10 * last, np.finfo(A.dtype).eps * jnp.diagonal(A).max())
-        return attempts + 1, higher, solution(higher)
+        return attempts + 1, 10 * last, solution(10 * last)
 
     return jax.lax.while_loop(failed, retried, (jnp.int32(0), penalty, solution(penalty)))[2]
 

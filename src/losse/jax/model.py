@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ SQUARE_LIMIT = 8192
 """Features up to which A is a full square; beyond, its lower triangle is packed."""
 LARGEST_SQUARE = 46_340
 """Features up to which 32-bit numbers can address the entries of a square."""
+
+Tree = TypeVar("Tree")
 
 
 @partial(
@@ -272,12 +274,33 @@ def precision(dtype: npt.DTypeLike | None) -> Any:
     asked = np.dtype(jnp.result_type(float) if dtype is None else dtype)
     if asked not in (np.float32, np.float64):
         raise ValueError(f'dtype={dtype!r} must be "float32" or "float64".')
-    if jnp.zeros((), asked).dtype != asked:
+    if jax.dtypes.canonicalize_dtype(asked) != asked:
         raise ValueError(
             f"dtype={dtype!r} needs 64 bits, which JAX does not use by default: call "
             'jax.config.update("jax_enable_x64", True) first, or use dtype="float32".'
         )
     return asked
+
+
+def varying(tree: Tree, like: Any) -> Tree:
+    """The same arrays, typed as different on every device where those of ``like`` are.
+
+    Inside `jax.shard_map` a loop that takes in rows of a shard must begin with such arrays.
+    """
+    axes = frozenset().union(*map(_axes, jax.tree.leaves(like)))
+
+    def cast(leaf: jax.Array) -> jax.Array:
+        missing = tuple(axes - _axes(leaf))
+        return jax.lax.pcast(leaf, missing, to="varying") if missing else leaf
+
+    return jax.tree.map(cast, tree)
+
+
+def _axes(leaf: jax.Array) -> frozenset[str]:
+    """Axes of a mesh along which an array differs, as its type says in versions that say it."""
+    kind = jax.typeof(leaf) if hasattr(jax, "typeof") else None
+    varying = getattr(getattr(kind, "manual_axis_type", None), "varying", None)
+    return getattr(kind, "vma", frozenset()) if varying is None else varying
 
 
 def is_traced(value: Any) -> bool:
