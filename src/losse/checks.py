@@ -58,8 +58,10 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
         checked = validate_data(
             estimator, X, dtype=np.float64, order="C", reset=False, ensure_all_finite=False
         )
-    _require_finite("X", checked)
-    _require_moderate("X", checked, _limit("X", LARGEST, estimator))
+    limit = _limit("X", LARGEST, estimator)
+    if not np.vdot(checked, checked) <= limit**2:  # so for NaN, too
+        _require_finite("X", checked)
+        _require_moderate("X", checked, limit)
     return checked
 
 
@@ -163,8 +165,8 @@ def check_ages(age: Any, n_rows: int) -> Array:
 
 def _limit(name: str, usual: float, estimator: Any) -> float:
     """Largest value of an argument, in the precision of an estimator's sums."""
-    dtype = getattr(estimator, "dtype", None)
-    return SINGLE[name] if dtype is not None and np.dtype(dtype) == np.float32 else usual
+    dtype = getattr(estimator, "dtype", "float64")
+    return usual if dtype == "float64" or np.dtype(dtype) == np.float64 else SINGLE[name]
 
 
 def _require_moderate(name: str, values: Array, limit: float = LARGEST) -> None:

@@ -29,6 +29,7 @@ from losse.ftl.leader import Leader
 from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.settings import Settings
+from losse.interrupts import deferred_interrupts
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 
@@ -155,7 +156,8 @@ class Learner:
             self._build(held, len(held), prequential)
             return
         past = self._past_rows() if due and callable(self.settings.past) else None
-        self._learn(rows)
+        with deferred_interrupts():
+            self._learn(rows)
         if past is not None:
             total = self._leader.total / self.unit
             weights = past.weights * (total / past.weights.sum())
@@ -216,9 +218,10 @@ class Learner:
         if self._kept is not None and self.settings.schedule.keeps_rows(n):
             kept = KeptRows(self.n_features, self.n_outputs)
             kept.add(rows)
-        self._leader, self._kept, self._prequential = leader, kept, prequential
-        self.n_samples = self._built = n_samples
-        self._discounting.unit = 1.0
+        with deferred_interrupts():
+            self._leader, self._kept, self._prequential = leader, kept, prequential
+            self.n_samples = self._built = n_samples
+            self._discounting.unit = 1.0
 
     def _prequential_at_unit_one(self, later: int) -> Prequential:
         """A copy of the prequential error, weighed as some rows later at a unit of one."""
@@ -265,10 +268,11 @@ class Learner:
         weights = rows.weights * self.settings.discount**ages * self.unit
         rows = rows.weighing(weights)
         places = None if self._kept is None else self._kept.places(rows)
-        self._leader.unlearn(rows, everything=len(rows) == self.n_samples)
-        if self._kept is not None and places is not None:
-            self._kept.drop(places)
-        self.n_samples -= len(rows)
+        with deferred_interrupts():
+            self._leader.unlearn(rows, everything=len(rows) == self.n_samples)
+            if self._kept is not None and places is not None:
+                self._kept.drop(places)
+            self.n_samples -= len(rows)
 
     def empty_like(self) -> Learner:
         """A learner with the same settings, encoder and widths that has learned nothing."""

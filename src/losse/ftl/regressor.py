@@ -27,6 +27,7 @@ from losse.ftl.kept_rows import Rows
 from losse.ftl.learner import Learner
 from losse.ftl.prequential import Curve
 from losse.ftl.settings import Settings, Source
+from losse.interrupts import deferred_interrupts
 from losse.storage.archive import Progress
 from losse.storage.state import State, StateReader
 from losse.typing import Array
@@ -130,7 +131,10 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn from more rows: one, or a batch of any size."""
+        """Learn from more rows: one, or a batch of any size.
+
+        A call happens entirely or not at all: Ctrl-C waits until the rows are learned.
+        """
         return self._learn(X, y, sample_weight, reset=not hasattr(self, "_learner"))
 
     @overload
@@ -229,8 +233,9 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> parts[0].merge(parts[1]).n_samples_seen_
         300
         """
-        self._absorb(other)
-        self._solve()
+        with deferred_interrupts():
+            self._absorb(other)
+            self._solve()
         return self
 
     @classmethod
@@ -431,8 +436,9 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         with self._guard:
             if reset:
                 learner = Learner(settings, rows)
-                remember_inputs(self, X)
-                self._learner, self._single = learner, single
+                with deferred_interrupts():
+                    remember_inputs(self, X)
+                    self._learner, self._single = learner, single
             else:
                 self._learner.settings = settings  # parameters may be set between calls
                 self._learner.learn(rows)

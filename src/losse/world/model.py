@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from losse.interrupts import deferred_interrupts
 from losse.typing import Array
 from losse.world.rollout import Policy, Rollout, roll_out
 from losse.world.spaces import flat, numbers, require_moderate
@@ -84,7 +85,7 @@ class WorldModel(ABC):
 
         All arguments have one row per transition. After the end of an episode ``next_obs`` is the
         last observation of that episode, not the first of the next. A batch that is refused leaves
-        the model as it was.
+        the model as it was; Ctrl-C waits until a batch is learned.
         """
         rows = self.checked(obs, actions, rewards, next_obs, terminated)
         n, d = rows.obs.shape
@@ -96,7 +97,7 @@ class WorldModel(ABC):
             targets[:, d] = rows.rewards
         if self.termination == "learned":
             targets[:, -1] = rows.terminated
-        with self.lock:
+        with self.lock, deferred_interrupts():
             self._learn(rows.obs, rows.actions, targets)
             self.n_transitions += n
 
