@@ -49,6 +49,7 @@ class Memory(ABC):
 
     def __init__(self, dimension: int, n_outputs: int) -> None:
         self.dimension = dimension
+        self.n_outputs = n_outputs
         self.B = aligned((dimension, padded(n_outputs)))
         self.total = 0.0
         self.squares = np.zeros(padded(n_outputs))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from losse._kernels.block_update import RECENT, ROWS, update_rows
+from losse._kernels.block_update import AT_ONCE, RECENT, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders import Features, SparseFeatures
 from losse.ftl.bordered_memory import BorderedMemory
@@ -29,6 +29,7 @@ class SparseSolver(Solver):
         self._weights_like_A = self.weights
         if not isinstance(memory, SquareMemory):
             return
+        self._listed = np.zeros(D + 1, dtype=np.int32)
         self._recent_cells = np.zeros((RECENT, n_active), dtype=np.int32)
         self._recent_steps = aligned((RECENT, n_active, S))
         self._recent_ridge = np.zeros(RECENT)
@@ -36,7 +37,7 @@ class SparseSolver(Solver):
         self._scratch = aligned((2, n_active, S))
         if memory.A.dtype != self.weights.dtype:
             self._weights_like_A = aligned((D, padded(S, memory.A.dtype)), memory.A.dtype)
-        self._product = aligned((ROWS, self._weights_like_A.shape[1]), memory.A.dtype)
+        self._product = aligned((AT_ONCE, self._weights_like_A.shape[1]), memory.A.dtype)
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take the rows of a batch in, one after the other."""
@@ -50,7 +51,7 @@ class SparseSolver(Solver):
     def refresh(self) -> None:
         """No step is recent any more, and the weights may be others."""
         self._last_active[:] = self._clock - RECENT - 1
-        self._copy_weights()
+        self._adopt_weights()
 
     def renew(self) -> None:
         """Make the weights the leader of the memories as they are now."""
@@ -92,9 +93,14 @@ class SparseSolver(Solver):
         self._recent_cells = saved.cells("recent_cells", shape, self.memory.dimension)
         saved.array("recent_steps", out=self._recent_steps)
         saved.array("recent_ridge", out=self._recent_ridge)
-        self._copy_weights()
+        self._adopt_weights()
 
-    def _copy_weights(self) -> None:
+    def _adopt_weights(self) -> None:
+        """Derive anew what the kernel keeps beside the weights."""
+        if not isinstance(self.memory, SquareMemory):
+            return
+        cells = np.flatnonzero(self.weights.any(axis=1))
+        self._listed[: len(cells)], self._listed[-1] = cells, len(cells)
         if self._weights_like_A is self.weights:
             return
         with np.errstate(over="ignore"):  # beyond the range of floats: infinity, as in the kernel
@@ -103,9 +109,9 @@ class SparseSolver(Solver):
     def _learn_square(self, features: SparseFeatures, Y: Array, weights: Array) -> None:
         memory = self.memory
         memory.total = update_rows(
-            memory.A, memory.B, self.weights, self._weights_like_A, memory.squares,
-            features.indices, features.values, Y, weights, memory.total, self.ridge,
-            self._clock, self._last_active, self._recent_cells, self._recent_steps,
+            memory.A, memory.B, self.weights, self._weights_like_A, self._listed, memory.squares,
+            memory.n_outputs, features.indices, features.values, Y, weights, memory.total,
+            self.ridge, self._clock, self._last_active, self._recent_cells, self._recent_steps,
             self._recent_ridge, self._system, self._scratch, self._product,
         )  # fmt: skip
         self._clock += len(features)
