@@ -1,7 +1,7 @@
 """What version 0.1 predicted and saved, the present version predicts and loads.
 
-``tests/data`` was written by 0.1 on a processor with AVX-512. On that machine the paper's solvers
-are bit for bit the same; elsewhere sums are rounded in another order.
+``tests/data`` was written by 0.1 on a processor with AVX-512. Sums are rounded in another order on
+other processors, and since the kernels fit their blocks to the registers.
 """
 
 import json

@@ -60,7 +60,7 @@ def test_factor_and_solve_reports_an_indefinite_matrix():
 def test_rows_times(n, D, S, seed, single):
     rng = np.random.default_rng(seed)
     dtype = np.float32 if single else np.float64
-    A, W = rng.normal(size=(D, D)).astype(dtype), lines(rng, D, S, dtype)
+    A, W = rng.normal(size=(D, D + 3)).astype(dtype)[:, :D], lines(rng, D, S, dtype)
     rows = rng.integers(0, D, size=n)
     out = aligned((n, W.shape[1]), dtype)
     rows_times(A, rows, n, W, out)

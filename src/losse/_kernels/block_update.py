@@ -13,123 +13,163 @@ R_s is the costly part, K full rows of A times W. Three facts save most of it:
   products instead of D.
 * The new sample itself adds phi_i e to R_i, where e = y - phi^T W.
 
-Only cells that no recent step touched need their full row. The recent steps are kept in a ring.
+Only cells that no recent step touched need their full row, and of it only the columns of cells
+whose weights are not zero. The recent steps are kept in a ring.
 """
 
 import numpy as np
 
+from losse._kernels.block import (
+    ROWS,
+    VECTOR,
+    add_pair,
+    add_products,
+    chosen,
+    every,
+    read,
+    read_block,
+    subtract_products,
+    write_block,
+    zeros,
+)
 from losse._kernels.jit import kernel
-from losse._kernels.simd import LANES, LINE, add, load, multiply_add, splat, store
 from losse._kernels.small_solve import factor_and_solve
 
-# Steps remembered. More saves full rows but lengthens the sums; 4 measured best at 30 grids.
 RECENT = 4
-# Rows of A multiplied together, so that W is read from cache once for all of them.
-ROWS = 8
+"""Steps remembered. More saves full rows but lengthens the sums: 4 measured best at 30 grids."""
+AT_ONCE = 8
+"""Rows of A that are multiplied before their sums are used, while they are in cache."""
+
+
+@kernel
+def _rows_times(A, starts, W, column, columns, out, targets):  # type: ignore[no-untyped-def]
+    S = W.shape[1]
+    sums = zeros(W, starts, columns)
+    for d in range(A.shape[1]):
+        sums = add_products(sums, A, starts, d, read(W, d * S + column, columns))
+    write_block(out, targets, column, sums)
 
 
 @kernel
 def rows_times(A, rows, count, W, out):  # type: ignore[no-untyped-def]
-    """out[k] = A[rows[k]] @ W for k < count; eight rows by two lines of outputs at a time."""
+    """out[k] = A[rows[k]] @ W for k < count; a block of rows and columns at a time.
+
+    ``A`` may be part of a larger array, as long as its rows are contiguous.
+    """
     S = W.shape[1]
-    lanes = LINE // W.itemsize
-    real = W.dtype.type
-    none = splat(real(0.0))
-    last = count - 1
-    for k in range(0, count, ROWS):
-        k1, k2, k3, k4 = min(k + 1, last), min(k + 2, last), min(k + 3, last), min(k + 4, last)
-        k5, k6, k7 = min(k + 5, last), min(k + 6, last), min(k + 7, last)
-        a0, a1, a2, a3 = A[rows[k]], A[rows[k1]], A[rows[k2]], A[rows[k3]]
-        a4, a5, a6, a7 = A[rows[k4]], A[rows[k5]], A[rows[k6]], A[rows[k7]]
-        for q in range(0, S, 2 * lanes):
-            s0, s1, s2, s3, s4, s5, s6, s7 = none, none, none, none, none, none, none, none
-            t0, t1, t2, t3, t4, t5, t6, t7 = none, none, none, none, none, none, none, none
-            wide = q + lanes < S
-            if wide:
-                for d in range(A.shape[1]):
-                    w, v = load(W, d * S + q), load(W, d * S + q + lanes)
-                    x0, x1 = splat(real(a0[d])), splat(real(a1[d]))
-                    x2, x3 = splat(real(a2[d])), splat(real(a3[d]))
-                    s0, t0 = multiply_add(x0, w, s0), multiply_add(x0, v, t0)
-                    s1, t1 = multiply_add(x1, w, s1), multiply_add(x1, v, t1)
-                    s2, t2 = multiply_add(x2, w, s2), multiply_add(x2, v, t2)
-                    s3, t3 = multiply_add(x3, w, s3), multiply_add(x3, v, t3)
-                    x4, x5 = splat(real(a4[d])), splat(real(a5[d]))
-                    x6, x7 = splat(real(a6[d])), splat(real(a7[d]))
-                    s4, t4 = multiply_add(x4, w, s4), multiply_add(x4, v, t4)
-                    s5, t5 = multiply_add(x5, w, s5), multiply_add(x5, v, t5)
-                    s6, t6 = multiply_add(x6, w, s6), multiply_add(x6, v, t6)
-                    s7, t7 = multiply_add(x7, w, s7), multiply_add(x7, v, t7)
+    lanes, stride = VECTOR // W.itemsize, A.strides[0] // A.itemsize
+    numbers = np.arange(count)
+    for k in range(0, count, len(ROWS)):
+        starts = chosen(rows, k, count - 1, stride, ROWS)
+        targets = chosen(numbers, k, count - 1, S, ROWS)
+        q = 0
+        while q < S:
+            if q + 3 * lanes <= S:
+                _rows_times(A, starts, W, q, (0, 0, 0), out, targets)
+                q += 3 * lanes
+            elif q + 2 * lanes <= S:
+                _rows_times(A, starts, W, q, (0, 0), out, targets)
+                q += 2 * lanes
             else:
-                for d in range(A.shape[1]):
-                    w = load(W, d * S + q)
-                    s0 = multiply_add(splat(real(a0[d])), w, s0)
-                    s1 = multiply_add(splat(real(a1[d])), w, s1)
-                    s2 = multiply_add(splat(real(a2[d])), w, s2)
-                    s3 = multiply_add(splat(real(a3[d])), w, s3)
-                    s4 = multiply_add(splat(real(a4[d])), w, s4)
-                    s5 = multiply_add(splat(real(a5[d])), w, s5)
-                    s6 = multiply_add(splat(real(a6[d])), w, s6)
-                    s7 = multiply_add(splat(real(a7[d])), w, s7)
-            store(out, k * S + q, s0)
-            store(out, k1 * S + q, s1)
-            store(out, k2 * S + q, s2)
-            store(out, k3 * S + q, s3)
-            store(out, k4 * S + q, s4)
-            store(out, k5 * S + q, s5)
-            store(out, k6 * S + q, s6)
-            store(out, k7 * S + q, s7)
-            if wide:
-                o = q + lanes
-                store(out, k * S + o, t0)
-                store(out, k1 * S + o, t1)
-                store(out, k2 * S + o, t2)
-                store(out, k3 * S + o, t3)
-                store(out, k4 * S + o, t4)
-                store(out, k5 * S + o, t5)
-                store(out, k6 * S + o, t6)
-                store(out, k7 * S + o, t7)
+                _rows_times(A, starts, W, q, (0,), out, targets)
+                q += lanes
 
 
 @kernel
-def _subtract_step(row, cells, step, out, o):  # type: ignore[no-untyped-def]
-    """out[o:] -= sum_k row[cells[k]] * step[k], the effect of an earlier step on one residual."""
-    K = cells.shape[0]
+def _listed_times(A, starts, listed, count, W, column, columns, out, targets):  # type: ignore[no-untyped-def]
+    S = W.shape[1]
+    sums = zeros(W, starts, columns)
+    for m in range(count):
+        d = np.int64(listed[m])
+        sums = add_products(sums, A, starts, d, read(W, d * S + column, columns))
+    write_block(out, targets, column, sums)
+
+
+@kernel
+def _rows_times_listed(A, rows, listed, W, outputs, out):  # type: ignore[no-untyped-def]
+    """The same where rows of W that are not listed, and columns from ``outputs`` on, are zero."""
+    S = W.shape[1]
+    lanes = VECTOR // W.itemsize
+    count, last = listed[-1], rows.shape[0] - 1
+    for k in range(0, rows.shape[0], len(ROWS)):
+        starts, targets = chosen(rows, k, last, A.shape[1], ROWS), every(k * S, S, ROWS)
+        q = 0
+        while q < outputs:
+            if q + 2 * lanes < outputs:
+                _listed_times(A, starts, listed, count, W, q, (0, 0, 0), out, targets)
+                q += 3 * lanes
+            elif q + lanes < outputs:
+                _listed_times(A, starts, listed, count, W, q, (0, 0), out, targets)
+                q += 2 * lanes
+            else:
+                _listed_times(A, starts, listed, count, W, q, (0,), out, targets)
+                q += lanes
+
+
+@kernel
+def _subtract(A, starts, cells, step, column, columns, out, targets):  # type: ignore[no-untyped-def]
     S = step.shape[1]
-    for q in range(0, S, 2 * LANES):
-        a, b, c, d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-        wide = q + LANES < S
-        if wide:
-            for k in range(0, K - 1, 2):
-                x, y = splat(np.float64(row[cells[k]])), splat(np.float64(row[cells[k + 1]]))
-                a = multiply_add(x, load(step, k * S + q), a)
-                b = multiply_add(x, load(step, k * S + q + LANES), b)
-                c = multiply_add(y, load(step, (k + 1) * S + q), c)
-                d = multiply_add(y, load(step, (k + 1) * S + q + LANES), d)
-            if K % 2 == 1:
-                b = multiply_add(
-                    splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q + LANES), b
-                )
-            b = multiply_add(splat(-1.0), add(b, d), load(out, o + q + LANES))
-            store(out, o + q + LANES, b)
-        else:
-            for k in range(0, K - 1, 2):
-                a = multiply_add(splat(np.float64(row[cells[k]])), load(step, k * S + q), a)
-                c = multiply_add(
-                    splat(np.float64(row[cells[k + 1]])), load(step, (k + 1) * S + q), c
-                )
-        if K % 2 == 1:
-            a = multiply_add(splat(np.float64(row[cells[K - 1]])), load(step, (K - 1) * S + q), a)
-        store(out, o + q, multiply_add(splat(-1.0), add(a, c), load(out, o + q)))
+    sums = read_block(out, targets, column, columns)
+    for k in range(cells.shape[0]):
+        vectors = read(step, k * S + column, columns)
+        sums = subtract_products(sums, A, starts, np.int64(cells[k]), vectors)
+    write_block(out, targets, column, sums)
 
 
 @kernel
-def _enter(row, cells, phi, x, block):  # type: ignore[no-untyped-def]
-    """row[cells] += x * phi, and a copy of the result: one row of A_ss."""
-    for m in range(cells.shape[0]):
-        v = row[cells[m]] + x * phi[m]
-        row[cells[m]] = v
-        block[m] = v
+def _subtract_step(A, rows, places, count, cells, step, outputs, out):  # type: ignore[no-untyped-def]
+    """out[places[k]] -= A[rows[k], cells] @ step for k < count: what an earlier step changed."""
+    S = step.shape[1]
+    lanes = VECTOR // step.itemsize
+    for k in range(0, count, len(ROWS)):
+        starts = chosen(rows, k, count - 1, A.shape[1], ROWS)
+        targets = chosen(places, k, count - 1, S, ROWS)
+        q = 0
+        while q < outputs:
+            if q + 2 * lanes < outputs:
+                _subtract(A, starts, cells, step, q, (0, 0, 0), out, targets)
+                q += 3 * lanes
+            elif q + lanes < outputs:
+                _subtract(A, starts, cells, step, q, (0, 0), out, targets)
+                q += 2 * lanes
+            else:
+                _subtract(A, starts, cells, step, q, (0,), out, targets)
+                q += lanes
+
+
+@kernel
+def _list(listed, cell):  # type: ignore[no-untyped-def]
+    """Enter a cell into the list, unless it is there."""
+    count = listed[-1]
+    place = np.searchsorted(listed[:count], cell)
+    if place == count or listed[place] != cell:
+        for m in range(count, place, -1):
+            listed[m] = listed[m - 1]
+        listed[place] = cell
+        listed[-1] = count + 1
+
+
+@kernel
+def _in_pairs(cells):  # type: ignore[no-untyped-def]
+    """Whether every second cell is the next of the one before, as in two-dimensional grids."""
+    for m in range(0, cells.shape[0] - 1, 2):
+        if cells[m + 1] != cells[m] + 1:
+            return False
+    return cells.shape[0] % 2 == 0
+
+
+@kernel
+def _enter(A, i, cells, pairs, phi, x, system, k):  # type: ignore[no-untyped-def]
+    """A[i, cells] += x * phi, and a copy of what the solution needs of it: a row of A_ss."""
+    K, start, target = cells.shape[0], i * A.shape[1], k * system.shape[1]
+    if pairs:
+        for m in range(0, K, 2):
+            add_pair(A, start + cells[m], x, phi, m, system, target + m)
+    else:
+        for m in range(K):
+            v = A[i, cells[m]] + x * phi[m]
+            A[i, cells[m]] = v
+            system[k, m] = v
 
 
 @kernel
@@ -161,26 +201,29 @@ def _solve(A, cells, ridge, right, system, step):  # type: ignore[no-untyped-def
 
 @kernel
 def update_rows(  # type: ignore[no-untyped-def]
-    A, B, W, W_like_A, squares, indices, values, Y, weights, total, ridge,
+    A, B, W, W_like_A, listed, squares, outputs, indices, values, Y, weights, total, ridge,
     clock, last_active, recent_cells, recent_steps, recent_ridge, system, scratch, product,
 ):  # fmt: skip
     """Algorithm 2 over the rows of a batch, in place, for a square symmetric A.
 
     ``total`` is the weight of all samples before this batch; the new one is returned. B, W and Y
     have rows of whole lines; ``W_like_A`` is W in A's precision (W itself for doubles), since
-    products of two precisions are slow. ``clock`` counts rows; ``recent_*`` and ``last_active`` are
-    the ring of steps. ``system`` (K, padded K + S), ``scratch`` (2, K, S) and ``product``
-    (ROWS, columns of W_like_A) are aligned work space.
+    products of two precisions are slow. ``listed`` starts with the cells, in order, whose weights
+    are not zero, and ends with their number. ``clock`` counts rows; ``recent_*`` and
+    ``last_active`` are the ring of steps. ``system`` (K, padded K + S), ``scratch`` (2, K, S) and
+    ``product`` (AT_ONCE, columns of W_like_A) are aligned work space.
     """
     n, K = indices.shape
     S = W.shape[1]
     residual, step = scratch[0], scratch[1]
     error = np.empty(S)
-    stale = np.empty(K, dtype=np.int64)
-    place = np.empty(K, dtype=np.int64)
+    # Those of the cells that are stale, and those that are not, the least recent ones first.
+    stale, followed = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
+    stale_place, place = np.empty(K, dtype=np.int64), np.empty(K, dtype=np.int64)
+    older = np.empty(RECENT + 2, dtype=np.int64)
     for r in range(n):
         cells, phi, weight = indices[r], values[r], weights[r]
-        now = clock + r
+        now, pairs = clock + r, _in_pairs(indices[r])
         total += weight
         ridge_now = ridge * total
         for j in range(S):
@@ -189,29 +232,46 @@ def update_rows(  # type: ignore[no-untyped-def]
         for k in range(K):
             for j in range(S):
                 error[j] -= phi[k] * W[cells[k], j]
-        # R_s before the sample enters. A row of A is updated (line 5) while it is in cache.
+        # R_s before the sample enters.
+        older[:] = 0
         count = 0
         for k in range(K):
             i = cells[k]
-            then = last_active[i]
-            if now - then > RECENT:
-                stale[count], place[count] = i, k
+            age = now - last_active[i]
+            if age > RECENT:
+                stale[count], stale_place[count] = i, k
                 count += 1
-                continue
-            for j in range(S):
-                residual[k, j] = recent_ridge[then % RECENT] * W[i, j]
-            for t in range(then + 1, now):
-                ring = t % RECENT
-                _subtract_step(A[i], recent_cells[ring], recent_steps[ring], residual, k * S)
-            _enter(A[i], cells, phi, weight * phi[k], system[k])
-        for m in range(0, count, ROWS):
-            some = stale[m : min(m + ROWS, count)]
-            rows_times(A, some, some.shape[0], W_like_A, product)
+            else:
+                older[RECENT + 1 - age] += 1
+        for t in range(RECENT + 1):
+            older[t + 1] += older[t]  # as many cells were last active before now - RECENT + t
+        for k in range(K):
+            i = cells[k]
+            age = now - last_active[i]
+            if age <= RECENT:
+                t = RECENT - age
+                followed[older[t]], place[older[t]] = i, k
+                older[t] += 1
+                for j in range(S):
+                    residual[k, j] = recent_ridge[last_active[i] % RECENT] * W[i, j]
+        for t in range(RECENT - 1):
+            if older[t] > 0:
+                ring = (now - RECENT + 1 + t) % RECENT
+                _subtract_step(
+                    A, followed, place, older[t], recent_cells[ring], recent_steps[ring],
+                    outputs, residual,
+                )  # fmt: skip
+        for k in range(older[RECENT - 1]):
+            _enter(A, followed[k], cells, pairs, phi, weight * phi[place[k]], system, place[k])
+        # A row of A is updated (line 5) while it is in cache.
+        for m in range(0, count, AT_ONCE):
+            some = stale[m : min(m + AT_ONCE, count)]
+            _rows_times_listed(A, some, listed, W_like_A, outputs, product)
             for p in range(some.shape[0]):
-                k = place[m + p]
+                k = stale_place[m + p]
                 for j in range(S):
                     residual[k, j] = B[some[p], j] - product[p, j]
-                _enter(A[some[p]], cells, phi, weight * phi[k], system[k])
+                _enter(A, some[p], cells, pairs, phi, weight * phi[k], system, k)
         for k in range(K):
             i = cells[k]
             for j in range(S):
@@ -221,6 +281,8 @@ def update_rows(  # type: ignore[no-untyped-def]
         ring = now % RECENT
         for k in range(K):
             i = cells[k]
+            if W[i, 0] == 0.0:
+                _list(listed, i)
             last_active[i] = now
             recent_cells[ring, k] = i
             for j in range(S):

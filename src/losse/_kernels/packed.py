@@ -5,7 +5,7 @@ The block of grids g >= h, of shape (size, size), is number g (g + 1) / 2 + h.
 
 import numpy as np
 
-from losse._kernels.block_update import ROWS, rows_times
+from losse._kernels.block_update import AT_ONCE, rows_times
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LINE, add, load, multiply_add, splat, store
 
@@ -142,10 +142,10 @@ def _fetch(A, size, cell, row):  # type: ignore[no-untyped-def]
 @kernel
 def packed_rows_times(A, size, cells, W, out):  # type: ignore[no-untyped-def]
     """out[k] = A[cells[k]] @ W."""
-    rows = np.empty((ROWS, W.shape[0]), W.dtype)
-    order = np.arange(ROWS)
-    for k in range(0, cells.shape[0], ROWS):
-        count = min(ROWS, cells.shape[0] - k)
+    rows = np.empty((AT_ONCE, W.shape[0]), W.dtype)
+    order = np.arange(AT_ONCE)
+    for k in range(0, cells.shape[0], AT_ONCE):
+        count = min(AT_ONCE, cells.shape[0] - k)
         for m in range(count):
             _fetch(A, size, cells[k + m], rows[m])
         rows_times(rows, order, count, W, out[k : k + count])

@@ -7,8 +7,22 @@ right-hand sides stand beside the matrix in the same rows, and the factorisation
 
 import numpy as np
 
+from losse._kernels.block import (
+    REGISTERS,
+    VECTOR,
+    every,
+    read,
+    read_block,
+    subtract_products,
+    write_block,
+)
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, load, multiply_add, splat, store
+
+_PANEL = (0,) * 4
+"""Rows that are factored together."""
+# Vectors of a block: with the rows of a panel, as many sums as leave room for what is added.
+_WIDE = (0,) * (4 if REGISTERS == 32 else 3)
 
 
 @kernel
@@ -25,6 +39,29 @@ def _subtract(M, target, source, length, factor):  # type: ignore[no-untyped-def
 
 
 @kernel
+def _subtract_factored(M, k, rows, columns, o):  # type: ignore[no-untyped-def]
+    """M[k + r, o:] -= sum over the rows p < k of U[p, k + r] U[p, o:]."""
+    width = M.shape[1]
+    targets, numbers = every(k * width, width, rows), every(k, 1, rows)
+    sums = read_block(M, targets, o, columns)
+    for p in range(k):
+        vectors = read(M, p * width + o, columns)
+        sums = subtract_products(sums, M, numbers, p * width, vectors)
+    write_block(M, targets, o, sums)
+
+
+@kernel
+def _subtract_solved(M, K, columns, k, rows, X, q):  # type: ignore[no-untyped-def]
+    """X[k + r, q:] = right side - sum over the rows j behind the panel of U[k + r, j] X[j, q:]."""
+    width, S = M.shape[1], X.shape[1]
+    starts = every(k * width, width, rows)
+    sums = read_block(M, starts, columns + q, (0,))
+    for j in range(k + len(rows), K):
+        sums = subtract_products(sums, M, starts, j, read(X, j * S + q, (0,)))
+    write_block(X, every(k * S, S, rows), q, sums)
+
+
+@kernel
 def factor_and_solve(M, K, X):  # type: ignore[no-untyped-def]
     """Solve for ``X`` (K, S); ``M`` is (K, columns + S), columns >= K; rows are whole lines.
 
@@ -33,45 +70,42 @@ def factor_and_solve(M, K, X):  # type: ignore[no-untyped-def]
     """
     width = M.shape[1]
     S = X.shape[1]
-    columns = width - S
-    k = 0
-    while k < K:
-        panel = min(4, K - k)
-        for p in range(k, k + panel):
+    lanes, wide, panel = VECTOR // 8, len(_WIDE), len(_PANEL)
+    whole = K // panel * panel
+    for k in range(0, K, panel):
+        last = min(k + panel, K)
+        o = k // lanes * lanes
+        if last == k + panel:
+            while o + wide * lanes <= width:
+                _subtract_factored(M, k, _PANEL, _WIDE, o)
+                o += wide * lanes
+            while o + 2 * lanes <= width:
+                _subtract_factored(M, k, _PANEL, (0, 0), o)
+                o += 2 * lanes
+            if o < width:
+                _subtract_factored(M, k, _PANEL, (0,), o)
+        else:
+            for p in range(k):
+                for i in range(k, last):
+                    _subtract(M, i * width + o, p * width + o, width - o, M[p, i])
+        for p in range(k, last):
             pivot = M[p, p]
             if not pivot > 0.0:
                 return False
-            first = p // LANES * LANES
+            first = p // lanes * lanes
             _scale(M, p * width + first, (p + 1) * width, 1.0 / np.sqrt(pivot))
-            for i in range(p + 1, k + panel):
+            for i in range(p + 1, last):
                 _subtract(M, i * width + first, p * width + first, width - first, M[p, i])
-        if panel == 4:
-            for i in range(k + 4, K, 2):
-                j = min(i + 1, K - 1)  # an odd last row is worked on twice, with the same result
-                c0, c1 = splat(-M[k, i]), splat(-M[k + 1, i])
-                c2, c3 = splat(-M[k + 2, i]), splat(-M[k + 3, i])
-                d0, d1 = splat(-M[k, j]), splat(-M[k + 1, j])
-                d2, d3 = splat(-M[k + 2, j]), splat(-M[k + 3, j])
-                for o in range(i // LANES * LANES, width, LANES):
-                    u0, u1 = load(M, k * width + o), load(M, (k + 1) * width + o)
-                    u2, u3 = load(M, (k + 2) * width + o), load(M, (k + 3) * width + o)
-                    a, b = load(M, i * width + o), load(M, j * width + o)
-                    a, b = multiply_add(c0, u0, a), multiply_add(d0, u0, b)
-                    a, b = multiply_add(c1, u1, a), multiply_add(d1, u1, b)
-                    a, b = multiply_add(c2, u2, a), multiply_add(d2, u2, b)
-                    a, b = multiply_add(c3, u3, a), multiply_add(d3, u3, b)
-                    store(M, i * width + o, a)
-                    store(M, j * width + o, b)
-        k += panel
-    for i in range(K - 1, -1, -1):
-        inverse = 1.0 / M[i, i]
-        for q in range(0, S, LANES):
-            a, b = load(M, i * width + columns + q), splat(0.0)
-            for j in range(i + 1, K - 1, 2):
-                a = multiply_add(splat(-M[i, j]), load(X, j * S + q), a)
-                b = multiply_add(splat(-M[i, j + 1]), load(X, (j + 1) * S + q), b)
-            if (K - 1 - i) % 2 == 1:
-                a = multiply_add(splat(-M[i, K - 1]), load(X, (K - 1) * S + q), a)
-            a = multiply_add(splat(1.0), a, b)
-            store(X, i * S + q, multiply_add(splat(inverse), a, splat(0.0)))
+    columns = width - S
+    for k in range(K - 1, whole - 1, -1):
+        for q in range(0, S, lanes):
+            _subtract_solved(M, K, columns, k, (0,), X, q)
+        _scale(X, k * S, (k + 1) * S, 1.0 / M[k, k])
+    for k in range(whole - panel, -1, -panel):
+        for q in range(0, S, lanes):
+            _subtract_solved(M, K, columns, k, _PANEL, X, q)
+        for i in range(k + panel - 1, k - 1, -1):
+            _scale(X, i * S, (i + 1) * S, 1.0 / M[i, i])
+            for p in range(k, i):
+                _subtract(X, p * S, i * S, S, M[p, i])
     return True

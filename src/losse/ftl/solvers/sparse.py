@@ -13,7 +13,7 @@ code, which reads a tenth of A.
 
 import numpy as np
 
-from losse._kernels.block_update import RECENT, ROWS, update_rows
+from losse._kernels.block_update import AT_ONCE, RECENT, update_rows
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features, SparseFeatures
 from losse.ftl.memories.base import Memory
@@ -81,6 +81,7 @@ class FastSparseSolver(SparseSolver):
         dtype = memory.A.dtype
         self._clock = 0
         self._last_active = np.full(D, -RECENT - 1, dtype=np.int64)
+        self._listed = np.zeros(D + 1, dtype=np.int32)  # cells with weights, and their number
         self._recent_cells = np.zeros((RECENT, n_active), dtype=np.int32)
         self._recent_steps = aligned((RECENT, n_active, S))
         self._recent_ridge = np.zeros(RECENT)
@@ -89,24 +90,24 @@ class FastSparseSolver(SparseSolver):
         self._weights_like_A = self.weights
         if dtype != self.weights.dtype:
             self._weights_like_A = aligned((D, padded(S, dtype)), dtype)
-        self._product = aligned((ROWS, self._weights_like_A.shape[1]), dtype)
+        self._product = aligned((AT_ONCE, self._weights_like_A.shape[1]), dtype)
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take the rows of a batch in, one after the other."""
         assert isinstance(features, SparseFeatures)
         memory = self.memory
         memory.total = update_rows(
-            memory.A, memory.B, self.weights, self._weights_like_A, memory.squares,
-            features.indices, features.values, Y, weights, memory.total, self.ridge,
-            self._clock, self._last_active, self._recent_cells, self._recent_steps,
+            memory.A, memory.B, self.weights, self._weights_like_A, self._listed, memory.squares,
+            memory.n_outputs, features.indices, features.values, Y, weights, memory.total,
+            self.ridge, self._clock, self._last_active, self._recent_cells, self._recent_steps,
             self._recent_ridge, self._system, self._scratch, self._product,
         )  # fmt: skip
         self._clock += len(features)
 
     def refresh(self) -> None:
-        """Drop the recent steps, and copy the weights again."""
+        """Drop the recent steps, and adopt the weights as they are."""
         self._last_active[:] = self._clock - RECENT - 1
-        self._copy_weights()
+        self._adopt_weights()
 
     def state(self) -> State:
         """Values for a checkpoint, with the recent steps."""
@@ -129,9 +130,12 @@ class FastSparseSolver(SparseSolver):
         self._recent_cells = saved.cells("recent_cells", shape, self.memory.dimension)
         saved.columns("recent_steps", out=self._recent_steps, width=self.memory.n_outputs)
         saved.array("recent_ridge", out=self._recent_ridge)
-        self._copy_weights()
+        self._adopt_weights()
 
-    def _copy_weights(self) -> None:
+    def _adopt_weights(self) -> None:
+        """Derive anew what the kernel keeps beside the weights."""
+        cells = np.flatnonzero(self.weights.any(axis=1))
+        self._listed[: len(cells)], self._listed[-1] = cells, len(cells)
         if self._weights_like_A is self.weights:
             return
         with np.errstate(over="ignore"):  # beyond the range of floats: infinity, as in the kernel
