@@ -34,6 +34,12 @@ def test_the_extra_of_a_package_installs_it(package):
     assert distributions(EXTRAS[package]) & names
 
 
+def test_errors_name_extras_that_exist():
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    named = {extra for source in sources for extra in re.findall(r"extra=\"(\w+)\"", source)}
+    assert named | set(EXTRAS.values()) <= set(DECLARED)
+
+
 def test_all_has_everything_and_dev_more():
     everything = set().union(*(distributions(extra) for extra in DECLARED if extra != "dev"))
     assert distributions("all") | {"losse"} == everything

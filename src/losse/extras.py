@@ -13,7 +13,7 @@ EXTRAS = {
     "river": "river",
     "rliable": "paper",
 }
-"""The smallest extra that installs a package."""
+"""The extra that installs a package, with all that is usually needed beside it."""
 
 
 def missing(
