@@ -66,8 +66,8 @@ class Simulator(WorldModel):
     --------
     >>> model = Simulator("CartPole-v1")
     >>> next_obs, rewards, terminated = model.step(np.zeros((1, 4), np.float32), [1])
-    >>> next_obs.round(3).tolist(), rewards.tolist(), terminated.tolist()
-    ([[0.0, 0.195, 0.0, -0.293]], [1.0], [False])
+    >>> next_obs.round(3), rewards, terminated
+    (array([[ 0.   ,  0.195,  0.   , -0.293]], dtype=float32), array([1.]), array([False]))
     """
 
     def __init__(self, env_id: str, **options: Any) -> None:
