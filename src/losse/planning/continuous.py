@@ -233,9 +233,10 @@ class CEM(ContinuousPlanner):
         return mean, mean[None]
 
     def _elites(self, sequences: Array, gains: Array) -> Array:
-        """The best sequences, the very best first."""
-        count = ceil(self.elite_share * len(gains))
-        return sequences[np.argsort(-gains, kind="stable")[:count]]
+        """The best sequences, the very best first; also all that gain as much as the last."""
+        order = np.argsort(-gains, kind="stable")
+        least = gains[order[ceil(self.elite_share * len(gains)) - 1]]
+        return sequences[order[: np.count_nonzero(gains >= least)]]
 
     def _fitted(self, mean: Array, std: Array, elites: Array) -> tuple[Array, Array]:
         """Mean and spread of the best sequences, with momentum."""
@@ -320,7 +321,7 @@ seed
             drawn = self._draw(mean, std, max(count - len(known), 0), rng)
             sequences = np.concatenate([known, drawn])
             elites = self._elites(sequences, score(sequences))
-            kept = elites[: ceil(self.kept_share * len(elites))] if self.kept_share else elites[:0]
+            kept = elites[: ceil(self.kept_share * self.elite_share * count)]
             mean, std = self._fitted(mean, std, elites)
         return elites[0], np.concatenate([mean[None], kept])
 
