@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from losse.checks import check_count
 from losse.dyna.agents import AGENTS, BACKENDS
@@ -244,6 +246,41 @@ class Training:
         check_choice("agent", self.agent, AGENTS)
         check_choice("backend", self.backend, BACKENDS)
         check_choice("model", self.model, METHODS)
+
+    def arguments(self) -> dict[str, Any]:
+        """Named arguments of `make_dyna` for this training, beside agent and environment.
+
+        >>> Training(env="CartPole-v1", steps=2000).arguments()["buffer_size"]
+        2000
+        """
+        return {
+            "world_model": self.model,
+            "options": self.dyna,
+            "model_options": dict(self.model_options) or None,
+            "seed": self.seed,
+            "buffer_size": min(1_000_000, self.steps),
+            **self.agent_options,
+        }
+
+    def make_env(self, limit: int | None = None) -> gymnasium.Env[Any, Any]:
+        """One environment as agents see it; ``limit`` is that of an episode's steps."""
+        env = gymnasium.make(self.env, limit, **self.env_options)
+        return rescaled(env) if self.rescale_obs else env
+
+
+def rescaled(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """An environment whose observations go from -1 to 1.
+
+    >>> rescaled(gymnasium.make("MountainCar-v0")).observation_space
+    Box(-1.0, 1.0, (2,), float32)
+    """
+    space = env.observation_space
+    if not (isinstance(space, spaces.Box) and space.is_bounded()):
+        raise ValueError(
+            f"rescale_obs=True needs observations with finite bounds, not {space}: leave it out, "
+            "or normalise by what is seen, with VecNormalize."
+        )
+    return gymnasium.wrappers.RescaleObservation(env, np.float32(-1), np.float32(1))
 
 
 def _check_horizon(horizon: Any) -> None:
