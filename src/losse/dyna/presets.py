@@ -35,7 +35,7 @@ PRESETS: Mapping[str, Training] = {
             env="CartPole-v1",
             steps=10_000,
             dyna=DynaOptions(planning_steps=15, target_update_gradient_steps=1000),
-            agent_options=DQN | {"batch_size": 64},
+            agent_options={**DQN, "batch_size": 64},
         ),
         Training(
             env="MountainCar-v0",

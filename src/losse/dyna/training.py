@@ -140,8 +140,8 @@ def environments(training: Training) -> tuple[VecEnv, VecEnv]:
         env_kwargs=options | {"max_episode_steps": training.train_limit},
         wrapper_class=learned_in,
     )
-    held_out = [partial(training.make_env, training.eval_limit)] * training.eval_episodes
-    return env, DummyVecEnv(held_out)
+    held_out: Callable[[], Any] = partial(training.make_env, training.eval_limit)
+    return env, DummyVecEnv([held_out] * training.eval_episodes)
 
 
 def _saved(training: Training, folder: Path) -> TrainingProgress | None:
