@@ -17,7 +17,6 @@ from tests.ftl.models import (
     assert_identical,
     in_batches,
     large_models,
-    memory,
     models,
 )
 

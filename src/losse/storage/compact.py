@@ -175,7 +175,8 @@ def _mirror(matrix: Matrix) -> None:
     for i, j in _tiles(len(matrix)):
         upper = matrix[i, j]
         if i == j:
-            upper[...] = np.triu(upper) + np.triu(upper, 1).T
+            below = np.tri(len(upper), k=-1, dtype=bool)
+            upper[below] = upper.T[below]
         elif upper.any() or matrix[j, i].any():
             matrix[j, i] = upper.T
 
