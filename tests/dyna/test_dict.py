@@ -100,8 +100,8 @@ def test_a_buffer_of_ones_own():
 
 
 def test_policies_that_take_no_dict_are_named():
-    with pytest.raises(ValueError, match="policy='MlpPolicy' takes no Dict.*MultiInputPolicy"):
+    with pytest.raises(ValueError, match=r"policy='MlpPolicy' takes no Dict.*MultiInputPolicy"):
         agent_for(DQN, Parts(), policy="MlpPolicy")
     sbx = pytest.importorskip("sbx")
-    with pytest.raises(TypeError, match="sbx's DQN takes no Dict.*FlattenObservation"):
+    with pytest.raises(TypeError, match=r"sbx's DQN takes no Dict.*FlattenObservation"):
         agent_for(sbx.DQN, Parts())

@@ -391,7 +391,7 @@ class Learner:
         """Copy without the detour of pickling."""
         same = type(self).__new__(type(self))
         memo[id(self)] = same
-        same.__dict__.update(deepcopy(vars(self), memo))
+        vars(same).update(deepcopy(vars(self), memo))
         return same
 
 
