@@ -53,9 +53,14 @@ PRESETS: Mapping[str, Training] = {
     for training in (
         Training(
             env="CartPole-v1",
-            steps=10_000,
-            dyna=DynaOptions(planning_steps=15, target_update_gradient_steps=1000),
-            agent_options={**DQN, "batch_size": 64},
+            steps=8_000,
+            dyna=DynaOptions(
+                planning_steps=15,
+                update_every=50,
+                real_share=0.25,
+                target_update_gradient_steps=1000,
+            ),
+            agent_options={**DQN, "batch_size": 64, "learning_starts": 200},
         ),
         Training(
             env="MountainCar-v0",
@@ -73,15 +78,15 @@ PRESETS: Mapping[str, Training] = {
         Training(
             env="Pendulum-v1",
             agent="sac",
-            steps=3_000,
-            dyna=DynaOptions(planning_steps=15, update_every=50),
+            steps=2_000,
+            dyna=DynaOptions(planning_steps=15, update_every=50, pool_steps=0),
             agent_options=SAC,
         ),
         Training(
             env="InvertedPendulum-v5",
             agent="sac",
             steps=3_000,
-            dyna=DynaOptions(planning_steps=7, update_every=50),
+            dyna=DynaOptions(planning_steps=7, pool_steps=0),
             agent_options=SAC,
         ),
         _mujoco("HalfCheetah-v5", 10_000, entropy=-3.0, rate=1e-3),

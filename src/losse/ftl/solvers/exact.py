@@ -5,6 +5,9 @@ system with one unknown per sample (`sample_space`). Later, models of moderate s
 an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 """
 
+import numpy as np
+import numpy.typing as npt
+
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory
 from losse.ftl.solvers.base import Solver
@@ -16,6 +19,8 @@ from losse.typing import Array
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
+OWED = "samples without A"
+"""Method of a file that leaves A out, since the samples make it."""
 SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
 """Ridges below which an inverse has no correct digits left, by the precision of A."""
 
@@ -114,23 +119,31 @@ class ExactSolver(Solver):
     def state(self) -> State:
         """Values for a checkpoint, with those of the method at work."""
         own: State = {"method": "none"}
+        state = super().state()
         if self._samples is not None:
             own = {"method": "samples"} | nested("samples", self._samples.state())
+            if self._samples_make(state["memory.A"]):
+                own["method"] = OWED
+                state["memory.A"] = np.broadcast_to(
+                    state["memory.A"].dtype.type(0), self.memory.A.shape
+                )
         elif isinstance(self._follower, TrackedInverse):
             own = {"method": "inverse"} | nested("inverse", self._follower.state())
         elif self._follower is not None:
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
-        return super().state() | own
+        return state | own
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
         self.refresh()
-        methods = ("none", "samples", "iterations" if self.memory.large else "inverse")
+        methods = ("none", "samples", "iterations" if self.memory.large else "inverse", OWED)
         method = saved.word("method", methods)
-        if method == "samples":
+        if method in ("samples", OWED):
             self._samples = self._no_samples()
-            self._samples.restore(saved.part(method))
+            self._samples.restore(saved.part("samples"))
+            if method == OWED:
+                self._make_from_samples(saved)
         elif method == "inverse":
             inverse = TrackedInverse(self.memory, self.ridge)
             inverse.restore(saved.part(method), self.weights)
@@ -139,6 +152,22 @@ class ExactSolver(Solver):
             follower = self._new_iteration()
             follower.restore(saved.part(method))
             self._follower = follower
+
+    def _samples_make(self, A: npt.NDArray[np.floating]) -> bool:
+        """Whether A is made of the samples at hand, bit for bit, so that files need not have it."""
+        if self._samples is None or self.memory.large:
+            return False
+        made = np.zeros_like(A)
+        self._samples.features.add_products(np.ones(self._samples.size), made)
+        return np.array_equal(made, A)
+
+    def _make_from_samples(self, saved: StateReader) -> None:
+        """Make the A that a file leaves out."""
+        assert self._samples is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._samples.features.add_products(np.ones(self._samples.size), self.memory.A)
+        if not np.isfinite(self.memory.A).all():
+            saved.refuse("samples are too large")
 
     def _no_samples(self) -> SampleSpace:
         limit = SAMPLE_LIMIT if self.memory.large else max(1, self.memory.dimension // 2)
