@@ -94,6 +94,10 @@ class Leader:
         solver = self._solver
         return solver.memory.squared_errors(solver.weights)[: self.n_outputs]
 
+    def certificate(self) -> float:
+        """Bound on the objective over the smallest possible one, less one."""
+        return self._solver.certificate()
+
     def learn(self, rows: Rows, spread: Callable[[], Array]) -> None:
         """Take rows in; ``spread`` returns the variance of the targets so far."""
         self._posterior = None

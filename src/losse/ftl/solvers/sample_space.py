@@ -62,6 +62,10 @@ class SampleSpace:
         """Phi Phi^T of all samples."""
         return self._gram[: self.size, : self.size]
 
+    def has_room(self, n: int) -> bool:
+        """Whether n more samples may be added."""
+        return self.size + n <= self.limit
+
     def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> None:
         """Take a batch in; ``ridge`` is lambda after it."""
         root = np.sqrt(weights)
@@ -81,6 +85,10 @@ class SampleSpace:
         if other.size:
             n = other.size
             self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+
+    def excess(self, ridge: float) -> float:
+        """How far the weights can be from the best objective for this lambda, as a share of it."""
+        return ridge_excess(self._ridge / ridge)
 
     def settle(self, ridge: float) -> None:
         """Make the factor anew for exactly this lambda."""
