@@ -42,12 +42,14 @@ def sparse_rows(rng, n, dimension, active):
 def test_factor_and_solve(K, S, seed):
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(K, K + 3))
-    M, X = aligned((K, padded(K) + padded(S))), aligned((K, padded(S)))
+    around = aligned((K + 1, padded(K) + padded(S))), aligned((K + 1, padded(S)))
+    M, X = (whole[:K] for whole in around)
     M[:, :K] = G @ G.T + 0.1 * np.eye(K)
     M[:, padded(K) :] = R = lines(rng, K, S)
     expected = np.linalg.solve(M[:, :K], R)
     assert factor_and_solve(M, K, X)
     np.testing.assert_allclose(X, expected, atol=1e-8 * np.abs(expected).max())
+    assert not any(whole[K].any() for whole in around), "wrote behind the last row"
 
 
 def test_factor_and_solve_reports_an_indefinite_matrix():
