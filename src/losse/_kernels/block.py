@@ -232,29 +232,28 @@ def chosen(typingctx, numbers, first, last, stride, rows):  # type: ignore[no-un
     return result(numbers, types.int64, types.int64, types.int64, rows), codegen
 
 
+def _pair(context, builder, array, place, offset):  # type: ignore[no-untyped-def]
+    first = builder.gep(_data(context, builder, array, place), [offset])
+    element = ir.DoubleType() if array.dtype == types.float64 else ir.FloatType()
+    return builder.bitcast(first, ir.VectorType(element, 2).as_pointer())
+
+
 @intrinsic
-def add_pair(typingctx, array, offset, factor, values, first, copy, target):  # type: ignore[no-untyped-def]
-    """array[offset] += factor * values[first], the same for the next one; ``copy`` has the sums."""
+def add_pair(typingctx, array, offset, factor, values, first):  # type: ignore[no-untyped-def]
+    """array[offset] += factor * values[first] and the same for the next; returns both sums."""
+    result = types.UniTuple(types.float64, 2)
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         double = ir.VectorType(ir.DoubleType(), 2)
-
-        def pair(array_type, place, offset):  # type: ignore[no-untyped-def]
-            element = _data(context, builder, array_type, place)
-            kind = ir.VectorType(element.type.pointee, 2)
-            return builder.bitcast(builder.gep(element, [offset]), kind.as_pointer())
-
-        source = pair(array, args[0], args[1])
-        phi = builder.load(pair(values, args[3], args[4]), align=8)
-        old = builder.load(source, align=array.dtype.bitwidth // 8)
+        place = _pair(context, builder, array, args[0], args[1])
+        phi = builder.load(_pair(context, builder, values, args[3], args[4]), align=8)
+        old = builder.load(place, align=array.dtype.bitwidth // 8)
         single = array.dtype.bitwidth == 32
         x = broadcast(builder, double, args[2])
         new = call_vector(builder, "fma", [x, phi, builder.fpext(old, double) if single else old])
-        builder.store(new, pair(copy, args[5], args[6]), align=8)
-        if single:
-            new = builder.fptrunc(new, old.type)
-        builder.store(new, source, align=array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
+        stored = builder.fptrunc(new, old.type) if single else new
+        builder.store(stored, place, align=array.dtype.bitwidth // 8)
+        lanes = [builder.extract_element(new, ir.IntType(32)(k)) for k in range(2)]
+        return _pack(context, builder, result, lanes)
 
-    index = types.int64
-    return types.void(array, index, types.float64, values, index, copy, index), codegen
+    return result(array, types.int64, types.float64, values, types.int64), codegen
