@@ -66,9 +66,9 @@ def _add_grid(sums, W, table, edges, cells, weights, k, columns):  # type: ignor
 
 
 @kernel
-def _add_grids(W, n_grids, edges, cells, weights, rows, q, columns, out, start):  # type: ignore[no-untyped-def]
-    """Sums over all grids for a tile of rows, two grids at a time."""
-    S, room = W.shape[1], cells.shape[0] // TILE
+def _add_grids(W, n_grids, edges, cells, room, weights, rows, q, columns, out, start):  # type: ignore[no-untyped-def]
+    """Sums over all grids for a tile of rows, two grids at a time; ``room`` cells for each row."""
+    S = W.shape[1]
     size = edges * edges * S
     for g in range(0, n_grids, 2):
         table, two = q + g * size, g + 1 < n_grids
@@ -94,10 +94,10 @@ def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  #
     S = W.shape[1]
     edges = n_bins + 1
     n = X.shape[0]
-    room = -(-n_grids // LANES) * LANES
-    Z, H = np.empty((TILE, X.shape[1])), aligned_rows(TILE, 2 * room)
+    most, room = min(TILE, n), -(-n_grids // LANES) * LANES
+    Z, H = np.empty((most, X.shape[1])), aligned_rows(most, 2 * room)
     H[:] = 0.0
-    cells, weights = np.empty((TILE, room), dtype=np.int32), aligned_rows(TILE, 4 * room)
+    cells, weights = np.empty((most, room), dtype=np.int32), aligned_rows(most, 4 * room)
     flat, wide = cells.reshape(-1), len(_WIDE) * (VECTOR // 8)
     for start in range(0, n, TILE):
         rows = min(TILE, n - start)
@@ -106,7 +106,7 @@ def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  #
             corners(H, r, n_bins, cells, weights)
         q = 0
         while q + wide <= S:
-            _add_grids(W, n_grids, edges, flat, weights, rows, q, _WIDE, out, start)
+            _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _WIDE, out, start)
             q += wide
         if q < S:
-            _add_grids(W, n_grids, edges, flat, weights, rows, q, LINE_OF, out, start)
+            _add_grids(W, n_grids, edges, flat, room, weights, rows, q, LINE_OF, out, start)
