@@ -45,6 +45,10 @@ def _registers() -> tuple[int, int]:
 
 VECTOR, REGISTERS = _registers()
 """Bytes of a vector register, and how many there are."""
+INSTRUCTIONS = {(64, 32): "AVX-512", (32, 16): "AVX2", (16, 16): "SSE", (16, 32): "NEON"}[
+    VECTOR, REGISTERS
+]
+"""Name of the instruction set that kernels are compiled for."""
 
 LINE_OF = (0,) * (LINE // VECTOR)
 """As many vectors as a line has."""
