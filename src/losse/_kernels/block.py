@@ -261,3 +261,57 @@ def add_pair(typingctx, array, offset, factor, values, first):  # type: ignore[n
         return _pack(context, builder, result, lanes)
 
     return result(array, types.int64, types.float64, values, types.int64), codegen
+
+
+class PairType(types.Type):
+    """The Numba type of two doubles side by side."""
+
+
+_PAIR = PairType("Pair")
+
+
+@register_default(PairType)
+class _PairModel(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):  # type: ignore[no-untyped-def]
+        super().__init__(dmm, fe_type, ir.VectorType(ir.DoubleType(), 2))
+
+
+@intrinsic
+def two(typingctx, number):  # type: ignore[no-untyped-def]
+    """The same double twice."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return broadcast(builder, ir.VectorType(ir.DoubleType(), 2), args[0])
+
+    return _PAIR(types.float64), codegen
+
+
+@intrinsic
+def read_pair(typingctx, array, offset):  # type: ignore[no-untyped-def]
+    """Two doubles of a contiguous array, from a flat element offset."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.load(_pair(context, builder, array, args[0], args[1]), align=8)
+
+    return _PAIR(array, types.int64), codegen
+
+
+@intrinsic
+def fused(typingctx, left, right, total):  # type: ignore[no-untyped-def]
+    """left * right + total of pairs."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return call_vector(builder, "fma", args)
+
+    return _PAIR(_PAIR, _PAIR, _PAIR), codegen
+
+
+@intrinsic
+def sum_of(typingctx, pair):  # type: ignore[no-untyped-def]
+    """The sum of both doubles of a pair."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        lanes = [builder.extract_element(args[0], ir.IntType(32)(k)) for k in range(2)]
+        return builder.fadd(*lanes)
+
+    return types.float64(_PAIR), codegen
