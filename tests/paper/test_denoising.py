@@ -121,7 +121,12 @@ def test_on_mnist_the_papers_figures_stand_beside_ours():
             seed=seed,
             score=0.03,
             settings={"dataset": "mnist"},
-            details={"epochs": 50, "training_error": 0.0303, "least_training_error": 0.03},
+            details={
+                "processor_seconds": 2.0,
+                "epochs": 50,
+                "training_error": 0.0303,
+                "least_training_error": 0.03,
+            },
         )
         for method in ("losse", "losse-ftl")
         for pixels in (9, 49)

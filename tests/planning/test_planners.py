@@ -67,6 +67,13 @@ def test_rewards_in_other_units_give_the_same_plan(kind):
     np.testing.assert_allclose(plans[2], plans[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [CEM, ICEM])
+def test_where_all_sequences_gain_the_same_the_mean_stays_in_the_middle(kind):
+    flat = Objective(reward=lambda obs, actions, next_obs: np.zeros(len(obs)))
+    _, plan = kind(5, 1000)(LinearModel(-1.0, 1.0), START, flat)
+    assert np.abs(plan.actions).max() < 0.1  # not the mean of any tenth of them
+
+
 @pytest.mark.parametrize("kind", EVERY)
 def test_the_same_seed_gives_the_same_plan(kind):
     def plan(seed):

@@ -36,13 +36,13 @@ def error_table(records: Sequence[Record], methods: Sequence[str]) -> Table:
         if not own:
             continue
         errors = [mean_score(own, method, size) for size in pixels]
-        seconds = float(np.mean([record.seconds for record in own]))
+        seconds = float(np.mean([r.details["processor_seconds"] for r in own]))
         rows.append((method, *errors, seconds, *_training(own)))
         if on_mnist(records) and method in PAPER:
             known = dict(zip(PIXELS, PAPER[method], strict=True))
             rows.append((f"{method}, paper", *(known.get(p) for p in pixels), None, None, None))
     columns = [f"{size} pixels" for size in pixels]
-    return Table(("method", *columns, "seconds", "epochs", "above optimum"), rows)
+    return Table(("method", *columns, "CPU seconds", "epochs", "above optimum"), rows)
 
 
 def draw_errors(records: Sequence[Record], methods: Sequence[str]) -> Figure:
