@@ -150,9 +150,11 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         With ``return_std`` also their standard deviations, those of Bayesian linear regression,
         :math:`\hat\sigma \sqrt{1 + \phi^T (A + \lambda I)^{-1} \phi}`: noise, and what the data
-        leave open. The first such call after learning factorises A, some :math:`D^3` operations,
-        or less while samples are few. Models of more than 8192 features with more than 1500
-        samples iterate instead, up to 300 passes through A for every eight rows.
+        leave open. The first such call inverts A, some :math:`D^3` operations; while samples are
+        few, nothing. The inverse then follows every row. It is made anew when the number of rows
+        has grown by 15 percent, since the ridge counts per row, and the noise when it has grown by
+        one percent. Models of more than 8192 features with more than 1500 samples iterate instead,
+        up to 300 passes through A for every eight rows.
 
         >>> import numpy as np
         >>> X = np.linspace(-1, 1, 200)[:, None]
