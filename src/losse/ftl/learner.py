@@ -139,6 +139,11 @@ class Learner:
         """Squared errors before learning, less those of the present weights, per output."""
         return (self._prequential.loss - self._leader.squared_errors()) / self.unit
 
+    @property
+    def certificate(self) -> float:
+        """Bound on the objective over the smallest possible one, less one."""
+        return self._leader.certificate()
+
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
         return self._leader.predict(X)
