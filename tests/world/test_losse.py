@@ -237,3 +237,25 @@ def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):
     for part, same in zip(model.step(*data[:2]), before, strict=True):
         np.testing.assert_array_equal(part, same)
     assert model.n_transitions == (data[1] == 0).sum()
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (1.0, 1e3), (1e3, 1e6)])
+def test_units_of_rewards_and_states_are_no_matter(scale, shift):
+    """Rewards far from zero, and the changes of states in other units, are predicted as well."""
+    rng = np.random.default_rng(0)
+    obs, actions = rng.uniform(-1, 1, (200, 3)), rng.uniform(-1, 1, (200, 1))
+    change = 0.1 * np.sin(2 * obs) * actions
+    rewards = obs[:, 0] * actions[:, 0]
+    found = []
+    for a, c in ((1.0, 0.0), (scale, shift)):
+        space = Box(-a, a, (3,), dtype=np.float64)
+        model = LosseWorldModel(space, Box(-1, 1, (1,)), termination="never")
+        for rows in (slice(50), slice(50, 200)):
+            model.update(
+                a * obs[rows], actions[rows], a * rewards[rows] + c, a * (obs + change)[rows],
+                np.zeros(len(obs[rows]), dtype=bool),
+            )  # fmt: skip
+        next_obs, reward, _ = model.step(a * obs[:50], actions[:50])
+        found.append((next_obs / a, (reward - c) / a))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-3)

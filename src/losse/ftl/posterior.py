@@ -26,6 +26,7 @@ from losse.ftl.capacity import require_memory
 from losse.ftl.memories.base import SQUARE_LIMIT
 from losse.ftl.solvers.base import Solver, ridge_cholesky
 from losse.ftl.solvers.conjugate import block_inverses, solve_system
+from losse.ftl.targets import Targets
 from losse.typing import Array
 
 PROBES = 8
@@ -47,17 +48,19 @@ class Posterior(ABC):
     exact = True
     """Whether the trace is computed, not estimated from a few vectors."""
 
-    def __init__(self, solver: Solver, unit: float, discount: float) -> None:
+    def __init__(self, solver: Solver, targets: Targets, unit: float, discount: float) -> None:
         self._memory = solver.memory
+        self._scale = targets.scale
         self._penalty = solver.penalty
         self._unit = unit
         self._prepare()
         total = self._memory.total / unit
         used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
-        errors = self._memory.squared_errors(solver.weights)
+        errors = targets.squared_errors(self._memory, solver.weights)
         if used >= total and not self.exact:
             # The most likely noise under the prior: a lower figure, but one that needs no trace.
-            errors += self._penalty * (solver.weights**2).sum(axis=0)
+            W = targets.less_mean(solver.weights, targets.mean(self._memory))
+            errors += self._penalty * (W**2).sum(axis=0)
             used = 0.0
         freedom = total * (1.0 - used_share(total, used, discount))
         self.noise: Array = errors / (unit * freedom)
@@ -65,7 +68,7 @@ class Posterior(ABC):
     def variance(self, features: Features) -> Array:
         """Variances of new targets, (rows, outputs)."""
         spread = 1.0 + self._unit * np.maximum(self._leverage(features), 0.0)
-        return spread[:, None] * self.noise[: self._memory.n_outputs]
+        return spread[:, None] * (self._scale**2 * self.noise[: len(self._scale)])
 
     @abstractmethod
     def _prepare(self) -> None: ...
@@ -104,10 +107,10 @@ class InversePosterior(Posterior):
 class SamplePosterior(Posterior):
     """While all samples are at hand: a system with one unknown per sample, as in `SampleSpace`."""
 
-    def __init__(self, solver: Solver, unit: float, discount: float) -> None:
+    def __init__(self, solver: Solver, targets: Targets, unit: float, discount: float) -> None:
         assert solver.samples is not None
         self._samples = solver.samples
-        super().__init__(solver, unit, discount)
+        super().__init__(solver, targets, unit, discount)
 
     def _prepare(self) -> None:
         gram = self._samples.gram.copy()
@@ -186,9 +189,9 @@ def used_share(total: float, used: float, discount: float) -> float:
     return min(share, 1.0 - 1e-9)  # below one, but for rounding
 
 
-def new_posterior(solver: Solver, unit: float, discount: float) -> Posterior:
+def new_posterior(solver: Solver, targets: Targets, unit: float, discount: float) -> Posterior:
     """The posterior in the form that suits the number of features."""
     if solver.samples is not None:
-        return SamplePosterior(solver, unit, discount)
+        return SamplePosterior(solver, targets, unit, discount)
     form = IteratedPosterior if solver.memory.large else InversePosterior
-    return form(solver, unit, discount)
+    return form(solver, targets, unit, discount)

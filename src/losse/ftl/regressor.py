@@ -70,6 +70,11 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         all rows learned so far, oldest first, as (X, y) or (X, y, sample_weight). If these are only
         a part, they weigh as much as all. None: the encoder is final after its warm-up. A
         function is not saved.
+    center
+        Whether predictions are pulled towards the mean of all targets so far (True), so that a
+        constant added to the targets is only added to the predictions; or towards zero (False), as
+        in the paper. ``"auto"``: True, unless both an encoder that does not learn from targets
+        and a ridge are given.
     dtype
         Of the memory A, ``"float64"`` or ``"float32"``. The latter is half the size, but stops
         taking in new samples after some ten million visits to a cell.
@@ -80,6 +85,8 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         The encoder in use.
     weights_
         W, of shape (D, n_outputs).
+    intercept_
+        What is added to W^T phi: the mean of the targets, or zero if they are not centred.
     n_samples_seen_
         Rows learned.
     ridge_, prequential_, prequential_error_, regret_
@@ -113,6 +120,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ridge: float | str = "auto",
         discount: float = 1.0,
         past: int | Source | None = None,
+        center: bool | str = "auto",
         dtype: str = "float64",
     ) -> None:
         self.encoder = encoder
@@ -120,6 +128,7 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.ridge = ridge
         self.discount = discount
         self.past = past
+        self.center = center
         self.dtype = dtype
 
     def fit(
@@ -380,10 +389,20 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @property
     def weights_(self) -> Array:
-        """W, of shape (D, n_outputs): a copy of the weights at this moment."""
+        """W, of shape (D, n_outputs): a copy of the weights at this moment.
+
+        Predictions are ``encoder_.transform(X) @ weights_ + intercept_``.
+        """
         learner = self._fitted("weights_")
         with self._guard:
             return learner.weights
+
+    @property
+    def intercept_(self) -> Array:
+        """The mean of the targets, of shape (n_outputs,), or zero if they are not centred."""
+        learner = self._fitted("intercept_")
+        with self._guard:
+            return learner.intercept
 
     @property
     def ridge_(self) -> float:
@@ -414,9 +433,9 @@ class FTLRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def regret_(self) -> Array:
         """What it has cost not to know the future, per output.
 
-        The sum of squared errors of all predictions before learning (of zero, in the first call),
-        less that of the present weights on the same rows. Weighted, and discounted, like
-        these. Rows that were unlearned keep what they have cost.
+        The sum of squared errors of all predictions before learning (in the first call, of zero,
+        or of the call's mean if targets are centred), less that of the present weights on the same
+        rows. Weighted, and discounted, like these. Rows that were unlearned keep what they cost.
         """
         learner = self._fitted("regret_")
         with self._guard:

@@ -5,6 +5,8 @@ system with one unknown per sample (`sample_space`). Later, models of moderate s
 an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 """
 
+from typing import TYPE_CHECKING
+
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory
 from losse.ftl.solvers.base import Solver
@@ -13,6 +15,9 @@ from losse.ftl.solvers.sample_space import SampleSpace
 from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
@@ -75,12 +80,12 @@ class ExactSolver(Solver):
         super().clear()
         self._samples = self._no_samples()
 
-    def absorb(self, other: Solver, factor: float) -> None:
-        """Add another solver's memories; `solve` is to follow."""
+    def absorb(self, other: Solver, factor: float, change: "Change | None") -> None:
+        """Add another solver's memories, in its units; `solve` is to follow."""
         mine, theirs = self._samples, other.samples
-        self.memory.absorb(other.memory, factor)
+        self.memory.absorb(other.memory, factor, change)
         if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
-            mine.absorb(theirs, factor, self.penalty)
+            mine.absorb(theirs, factor, change, self.penalty)
         else:
             self.refresh()
 
