@@ -9,7 +9,8 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("sbx")
 pytest.importorskip("rliable")
 
-from losse.paper.control import discrete_control, replay_efficiency, tasks
+from losse.dyna.presets import PRESETS
+from losse.paper.control import classic_control, discrete_control, replay_efficiency, tasks
 from losse.paper.control.summary import interquartile
 from losse.runs.experiment import SWEEP_SEED, folder_of
 from losse.runs.record import Record
@@ -209,3 +210,24 @@ def test_replay_efficiency_varies_the_size_of_the_memory():
         ("coreset", 200),
     ]
     assert list(replay_efficiency.draw(records)) == ["efficiency"]
+
+
+def test_classic_control_compares_presets_with_the_matched_control(tmp_path):
+    settings = classic_control.Settings(
+        envs=("CartPole-v1",), seeds=1, steps=120, workers=0, out=tmp_path
+    )
+    assert reproduce(classic_control, settings, Mock()) == []
+    records = read_records(tmp_path)
+    assert [made.method for made in records] == ["losse", "model-free-matched"]
+    assert len({made.details["gradient_steps"] for made in records}) == 1
+    shown = classic_control.table(records)
+    assert [row[:3] for row in shown.rows] == [
+        ("CartPole-v1", "losse", 120),
+        ("CartPole-v1", "model-free-matched", 120),
+    ]
+    assert shown.rows[0][4].mean == pytest.approx(500 * records[0].curve[-1][1])
+    assert list(classic_control.draw(records)) == ["curves"]
+
+
+def test_classic_control_has_a_task_for_every_preset():
+    assert set(classic_control.TASKS) == set(PRESETS)

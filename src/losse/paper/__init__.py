@@ -35,6 +35,9 @@ EXPERIMENTS = {
         "control.replay_efficiency", "figure 6: Losse against replay of several sizes"
     ),
     "planning": Entry("planning.alone", "planning in world models, beside SAC and Dyna"),
+    "classic-control": Entry(
+        "control.classic_control", "the presets of `losse train`, against agents without a model"
+    ),
 }
 """All experiments by their name on the command line and in results/."""
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.checks import check_count, check_positive
 from losse.planning.noise import coloured
-from losse.planning.objective import Objective
-from losse.planning.planner import Planner, Rows, Score
+from losse.planning.planner import Planner, Rows, Score, Task
 from losse.typing import Array
-from losse.world import WorldModel
 
 
+@dataclass(eq=False)
 class ContinuousPlanner(Planner):
     """What planners of continuous actions share: sequences in units in which bounds are -1 and 1.
 
@@ -37,26 +36,21 @@ class ContinuousPlanner(Planner):
         Of all that is drawn at random.
     """
 
-    def __init__(
-        self,
-        horizon: int,
-        n_samples: int,
-        n_iterations: int,
-        *,
-        spread: float,
-        noise_exponent: float,
-        seed: int,
-    ) -> None:
-        super().__init__(horizon, seed=seed)
-        check_count("n_samples", n_samples)
-        check_count("n_iterations", n_iterations)
-        check_positive("spread", spread)
-        if not 0 <= noise_exponent < np.inf:
-            raise ValueError(f"noise_exponent={noise_exponent!r} must be a finite number from 0.")
-        self.n_samples = n_samples
-        self.n_iterations = n_iterations
-        self.spread = spread
-        self.noise_exponent = noise_exponent
+    horizon: int = 20
+    n_samples: int = 200
+    n_iterations: int = 3
+    spread: float = field(default=0.5, kw_only=True)
+    noise_exponent: float = field(default=2.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("n_samples", self.n_samples)
+        check_count("n_iterations", self.n_iterations)
+        check_positive("spread", self.spread)
+        if not 0 <= self.noise_exponent < np.inf:
+            raise ValueError(
+                f"noise_exponent={self.noise_exponent!r} must be a finite number from 0."
+            )
 
     @classmethod
     def suits(cls, action_space: spaces.Space[Any]) -> bool:
@@ -68,15 +62,8 @@ class ContinuousPlanner(Planner):
             and action_space.is_bounded()
         )
 
-    def _search(
-        self,
-        model: WorldModel,
-        obs: npt.ArrayLike,
-        objective: Objective,
-        start: Rows | None,
-        rng: np.random.Generator,
-    ) -> tuple[Rows, Rows]:
-        space = model.action_space
+    def _search(self, task: Task) -> tuple[Rows, Rows]:
+        space = task.model.action_space
         assert isinstance(space, spaces.Box)
         low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
 
@@ -86,11 +73,10 @@ class ContinuousPlanner(Planner):
             return units.reshape(*sequences.shape[:-1], *space.shape)
 
         def score(sequences: Array) -> Array:
-            return objective.returns(model, obs, actions(sequences))
+            return task.returns(actions(sequences))
 
-        if start is None:
-            start = np.zeros((1, self.horizon, len(low)))
-        best, candidates = self._improve(score, start, rng)
+        start = np.zeros((1, self.horizon, len(low))) if task.start is None else task.start
+        best, candidates = self._improve(score, start, task.rng)
         return actions(best), candidates
 
     @abstractmethod
@@ -108,6 +94,7 @@ class ContinuousPlanner(Planner):
         return np.clip(noise, -1.0, 1.0, out=noise)
 
 
+@dataclass(eq=False)
 class MPPI(ContinuousPlanner):
     r"""Model predictive path integral control (Williams et al., 2017).
 
@@ -136,27 +123,11 @@ class MPPI(ContinuousPlanner):
     ((5, 1), True)
     """
 
-    def __init__(
-        self,
-        horizon: int = 20,
-        n_samples: int = 200,
-        n_iterations: int = 3,
-        *,
-        temperature: float = 0.2,
-        spread: float = 0.5,
-        noise_exponent: float = 2.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            horizon,
-            n_samples,
-            n_iterations,
-            spread=spread,
-            noise_exponent=noise_exponent,
-            seed=seed,
-        )
-        check_positive("temperature", temperature)
-        self.temperature = temperature
+    temperature: float = field(default=0.2, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("temperature", self.temperature)
 
     def _improve(self, score: Score, start: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         mean = start[0]
@@ -168,6 +139,7 @@ class MPPI(ContinuousPlanner):
         return mean, mean[None]
 
 
+@dataclass(eq=False)
 class CEM(ContinuousPlanner):
     """The cross-entropy method: mean and spread become those of the best sequences.
 
@@ -197,33 +169,16 @@ class CEM(ContinuousPlanner):
     array([0.4], dtype=float32)
     """
 
-    def __init__(
-        self,
-        horizon: int = 20,
-        n_samples: int = 200,
-        n_iterations: int = 3,
-        *,
-        elite_share: float = 0.1,
-        momentum: float = 0.1,
-        least_spread: float = 0.05,
-        spread: float = 0.5,
-        noise_exponent: float = 0.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            horizon,
-            n_samples,
-            n_iterations,
-            spread=spread,
-            noise_exponent=noise_exponent,
-            seed=seed,
-        )
-        check_share("elite_share", elite_share, above=0.0)
-        check_share("momentum", momentum)
-        check_positive("least_spread", least_spread)
-        self.elite_share = elite_share
-        self.momentum = momentum
-        self.least_spread = least_spread
+    elite_share: float = field(default=0.1, kw_only=True)
+    momentum: float = field(default=0.1, kw_only=True)
+    least_spread: float = field(default=0.05, kw_only=True)
+    noise_exponent: float = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_share("elite_share", self.elite_share, above=0.0)
+        check_share("momentum", self.momentum)
+        check_positive("least_spread", self.least_spread)
 
     def _improve(self, score: Score, start: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         mean, std = start[0], np.full(start.shape[1:], self.spread)
@@ -245,6 +200,7 @@ class CEM(ContinuousPlanner):
         return keep * mean + (1 - keep) * elites.mean(axis=0), np.maximum(std, self.least_spread)
 
 
+@dataclass(eq=False)
 class ICEM(CEM):
     """The improved cross-entropy method (Pinneri et al., 2020).
 
@@ -277,37 +233,15 @@ seed
     >>> action, plan = planner(model, [0.0], gain, previous=plan)  # goes on from there
     """
 
-    def __init__(
-        self,
-        horizon: int = 20,
-        n_samples: int = 200,
-        n_iterations: int = 3,
-        *,
-        elite_share: float = 0.1,
-        kept_share: float = 0.3,
-        decay: float = 1.0,
-        momentum: float = 0.1,
-        least_spread: float = 0.05,
-        spread: float = 0.5,
-        noise_exponent: float = 2.0,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            horizon,
-            n_samples,
-            n_iterations,
-            elite_share=elite_share,
-            momentum=momentum,
-            least_spread=least_spread,
-            spread=spread,
-            noise_exponent=noise_exponent,
-            seed=seed,
-        )
-        check_share("kept_share", kept_share)
-        if not 1 <= decay < np.inf:
-            raise ValueError(f"decay={decay!r} must be a finite number of at least 1.")
-        self.kept_share = kept_share
-        self.decay = decay
+    kept_share: float = field(default=0.3, kw_only=True)
+    decay: float = field(default=1.0, kw_only=True)
+    noise_exponent: float = field(default=2.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_share("kept_share", self.kept_share)
+        if not 1 <= self.decay < np.inf:
+            raise ValueError(f"decay={self.decay!r} must be a finite number of at least 1.")
 
     def _improve(self, score: Score, start: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         mean, kept = start[0], start[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,10 @@ from gymnasium import spaces
 
 from losse.checks import check_count
 from losse.planning.continuous import ContinuousPlanner
-from losse.planning.objective import Futures, Objective
-from losse.planning.planner import Planner, Rows
-from losse.world import WorldModel
+from losse.planning.planner import Planner, Rows, Task
 
 
+@dataclass(eq=False)
 class BeamSearch(Planner):
     """A search through the tree of all sequences of discrete actions.
 
@@ -44,29 +44,23 @@ class BeamSearch(Planner):
     (array([2, 2, 2, 2]), 4.0)
     """
 
-    def __init__(self, horizon: int = 15, width: int = 200, *, seed: int = 0) -> None:
-        super().__init__(horizon, seed=seed)
-        check_count("width", width)
-        self.width = width
+    horizon: int = 15
+    width: int = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("width", self.width)
 
     @classmethod
     def suits(cls, action_space: spaces.Space[Any]) -> bool:
         """Whether it is a Discrete."""
         return isinstance(action_space, spaces.Discrete)
 
-    def _search(
-        self,
-        model: WorldModel,
-        obs: npt.ArrayLike,
-        objective: Objective,
-        start: Rows | None,
-        rng: np.random.Generator,
-    ) -> tuple[Rows, Rows]:
-        space = model.action_space
+    def _search(self, task: Task) -> tuple[Rows, Rows]:
+        space = task.model.action_space
         assert isinstance(space, spaces.Discrete)
         every = int(space.start) + np.arange(int(space.n))
-        here = np.asarray(obs, dtype=model.observation_space.dtype)
-        futures = Futures(model, objective, here[None])
+        futures = task.futures()
         sequences = np.empty((1, 0), dtype=every.dtype)
         for _ in range(self.horizon):
             rows = np.repeat(np.arange(len(sequences)), len(every))
@@ -78,16 +72,17 @@ class BeamSearch(Planner):
             futures.step(actions)
             sequences = np.column_stack([sequences[rows], actions])
             if len(sequences) > self.width:
-                best = _best(futures.returns(), rng)[: self.width]
+                best = _best(futures.returns(), task.rng)[: self.width]
                 futures, sequences = futures.take(best), sequences[best]
         futures.require_finite()
         gains = futures.returns()
-        found = sequences[_best(gains, rng)[:1]]
-        if start is not None and objective.returns(model, obs, start)[0] > gains.max():
-            found = start
+        found = sequences[_best(gains, task.rng)[:1]]
+        if task.start is not None and task.returns(task.start)[0] > gains.max():
+            found = task.start
         return found[0], found
 
 
+@dataclass(eq=False)
 class RandomShooting(Planner):
     """The best of many random sequences of actions; for discrete and for continuous ones.
 
@@ -115,29 +110,25 @@ class RandomShooting(Planner):
     array([2, 2, 2])
     """
 
-    def __init__(self, horizon: int = 15, n_samples: int = 500, *, seed: int = 0) -> None:
-        super().__init__(horizon, seed=seed)
-        check_count("n_samples", n_samples)
-        self.n_samples = n_samples
+    horizon: int = 15
+    n_samples: int = 500
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("n_samples", self.n_samples)
 
     @classmethod
     def suits(cls, action_space: spaces.Space[Any]) -> bool:
         """Whether it is a Discrete, or a Box of real numbers with finite bounds."""
         return BeamSearch.suits(action_space) or ContinuousPlanner.suits(action_space)
 
-    def _search(
-        self,
-        model: WorldModel,
-        obs: npt.ArrayLike,
-        objective: Objective,
-        start: Rows | None,
-        rng: np.random.Generator,
-    ) -> tuple[Rows, Rows]:
-        sequences = uniform(model.action_space, (self.n_samples, self.horizon), rng)
-        if start is not None:
-            sequences = np.concatenate([start, sequences[1:]])
-        gains = objective.returns(model, obs, sequences)
-        best = sequences[_best(gains, rng)[:1]]
+    def _search(self, task: Task) -> tuple[Rows, Rows]:
+        shape = (self.n_samples, self.horizon)
+        sequences = uniform(task.model.action_space, shape, task.rng)
+        if task.start is not None:
+            sequences = np.concatenate([task.start, sequences[1:]])
+        gains = task.returns(sequences)
+        best = sequences[_best(gains, task.rng)[:1]]
         return best[0], best
 
 

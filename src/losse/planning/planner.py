@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -47,6 +46,35 @@ class Plan:
     age: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One decision that is to be made: where, in which model, and for what.
+
+    Attributes
+    ----------
+    start
+        Candidates of the last decision, shifted by the action that was taken; None at the first.
+    rng
+        Where random numbers come from.
+    """
+
+    model: WorldModel
+    obs: npt.ArrayLike
+    objective: Objective
+    start: Rows | None
+    rng: np.random.Generator
+
+    def futures(self) -> Futures:
+        """The present, from which one future may be followed or many."""
+        here = np.asarray(self.obs, dtype=self.model.observation_space.dtype)
+        return Futures(self.model, self.objective, here[None])
+
+    def returns(self, sequences: Rows) -> Array:
+        """What sequences of actions, (n, horizon, ...), gain."""
+        return self.objective.returns(self.model, self.obs, sequences)
+
+
+@dataclass(eq=False)
 class Planner(ABC):
     """Finds actions that gain most in what a world model imagines.
 
@@ -62,11 +90,12 @@ class Planner(ABC):
         Of all that is drawn at random.
     """
 
-    def __init__(self, horizon: int, *, seed: int = 0) -> None:
-        check_count("horizon", horizon)
-        check_count("seed", seed, at_least=0)
-        self.horizon = horizon
-        self.seed = seed
+    horizon: int
+    seed: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_count("horizon", self.horizon)
+        check_count("seed", self.seed, at_least=0)
 
     def __call__(
         self,
@@ -110,8 +139,9 @@ class Planner(ABC):
         wish = Objective() if objective is None else objective
         age = 0 if previous is None else previous.age + 1
         rng = np.random.default_rng([self.seed, age]) if rng is None else rng
-        actions, candidates = self._search(model, obs, wish, self._shifted(previous), rng)
-        observations, value = _follow(model, obs, wish, actions)
+        task = Task(model, obs, wish, self._shifted(previous), rng)
+        actions, candidates = self._search(task)
+        observations, value = _follow(task.futures(), actions)
         plan = Plan(actions, observations, value, candidates, age)
         return actions[0], plan
 
@@ -131,21 +161,11 @@ class Planner(ABC):
 
     def settings(self) -> dict[str, Any]:
         """The arguments that the planner was made with."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @abstractmethod
-    def _search(
-        self,
-        model: WorldModel,
-        obs: npt.ArrayLike,
-        objective: Objective,
-        start: Rows | None,
-        rng: np.random.Generator,
-    ) -> tuple[Rows, Rows]:
-        """The sequence of actions, (horizon, ...), and candidates for the next decision.
-
-        ``start`` has the candidates of the last decision, shifted by the action that was taken.
-        """
+    def _search(self, task: Task) -> tuple[Rows, Rows]:
+        """The sequence of actions, (horizon, ...), and candidates for the next decision."""
 
     def _shifted(self, previous: Plan | None) -> Rows | None:
         """Candidates without their first action; the last one is repeated."""
@@ -159,18 +179,10 @@ class Planner(ABC):
             )
         return np.concatenate([old[:, 1:], old[:, -1:]], axis=1)
 
-    def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
-        return f"{type(self).__name__}({options})"
 
-
-def _follow(
-    model: WorldModel, obs: npt.ArrayLike, objective: Objective, actions: Rows
-) -> tuple[Rows, float]:
+def _follow(futures: Futures, actions: Rows) -> tuple[Rows, float]:
     """Where one sequence of actions leads, and what it gains."""
-    start = np.asarray(obs, dtype=model.observation_space.dtype)
-    futures = Futures(model, objective, start[None])
-    visited = [start]
+    visited = [futures.obs[0]]
     for action in actions:
         futures.step(action[None])
         visited.append(futures.obs[0])

@@ -35,7 +35,7 @@ def make_planner(
     """A planner by its name, with further arguments of its class; or the one given.
 
     >>> make_planner("beam", options={"width": 50})
-    BeamSearch(horizon=15, width=50, seed=0)
+    BeamSearch(horizon=15, seed=0, width=50)
     """
     if isinstance(planner, Planner):
         if options:

@@ -38,20 +38,24 @@ class Task(NamedTuple):
     """An environment, and what its returns mean."""
 
     title: str
-    steps: int
     worst: float
     best: float
+    steps: int = 0
     eval_limit: int | None = None
 
     def normalised(self, value: float) -> float:
         """A return on the scale from worst to best."""
         return (value - self.worst) / (self.best - self.worst)
 
+    def returned(self, normalised: float) -> float:
+        """The return behind a normalised one."""
+        return self.worst + normalised * (self.best - self.worst)
+
 
 TASKS = {
-    "losse/Gridworld-v0": Task("Gridworld", 15_000, worst=-200, best=-38, eval_limit=200),
-    "MountainCar-v0": Task("MountainCar", 20_000, worst=-200, best=-100),
-    "Acrobot-v1": Task("Acrobot", 10_000, worst=-500, best=-70),
+    "losse/Gridworld-v0": Task("Gridworld", steps=15_000, worst=-200, best=-38, eval_limit=200),
+    "MountainCar-v0": Task("MountainCar", steps=20_000, worst=-200, best=-100),
+    "Acrobot-v1": Task("Acrobot", steps=10_000, worst=-500, best=-70),
 }
 
 AGENT: Mapping[str, Any] = {
@@ -121,12 +125,11 @@ def training_of(run: Run, env: str) -> Training:
     )
 
 
-def train_run(run: Run, env: str) -> Record:
+def train_run(run: Run, training: Training, task: Task) -> Record:
     """Train, evaluate along the way, and score by the mean normalised return."""
     from losse.dyna.training import train
 
-    task = TASKS[env]
-    result = train(training_of(run, env))
+    result = train(training)
     curve = [(steps, round(task.normalised(value), 4)) for steps, value in result.curve]
     details = {
         "first_goal": result.first_end,
@@ -145,9 +148,9 @@ def train_run(run: Run, env: str) -> Record:
     )
 
 
-def tasks_of(records: Sequence[Record]) -> list[str]:
+def tasks_of(records: Sequence[Record], tasks: Mapping[str, Task] = TASKS) -> list[str]:
     """The tasks that have records, in their own order."""
-    return [env for env in TASKS if any(record.setting == env for record in records)]
+    return [env for env in tasks if any(record.setting == env for record in records)]
 
 
 def curves_of(records: Sequence[Record]) -> tuple[Any, Any]:
