@@ -29,6 +29,10 @@ ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
 
 
+EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
+"""Rounding of an entry of A, which many rows have made, by its precision."""
+
+
 class NotLearnedError(ValueError):
     """Samples are to be unlearned that were not learned."""
 
@@ -67,6 +71,7 @@ class Memory(ABC):
         self.total = 0.0
         self.sums = np.zeros(padded(n_outputs))
         self.squares = np.zeros(padded(n_outputs))
+        self._peak = 0.0  # largest total that was ever rounded
 
     def padded(self, Y: Array) -> Array:
         """Targets (n, S) with rows padded like those of B."""
@@ -78,6 +83,7 @@ class Memory(ABC):
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
         features.add_transposed(Y, weights, self.B)
+        self._peak = max(self._peak, self.total)
         self.total += float(weights.sum())
         self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
@@ -90,11 +96,27 @@ class Memory(ABC):
         value = self.squares.sum() - (W * (self.B + residual)).sum()
         return float(max(value, penalty * (W * W).sum()))
 
+    def residual(self, W: Array, penalty: float) -> Array:
+        """B - (A + penalty I) W."""
+        return np.asarray(self.B - self.times(W) - penalty * W)
+
+    def doubt(self, W: Array, inverse: Array | float) -> float:
+        """Excess of the objective that the rounding of A may cause.
+
+        Each entry of A is off by some `EPSILON` of the roots of its row's and its column's
+        diagonal, times a random number. The gradient is then off by E W, and the objective by the
+        square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
+        """
+        diagonal = self.diagonal()
+        error = EPSILON[self.A.dtype.name] * max(1.0, self._peak / self.total)
+        return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
+
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
         for part in (self.A, self.B, self.sums, self.squares):
             part *= factor
         self.total *= factor
+        self._peak *= factor
 
     def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
         """Add the sums of another memory of the same layout, times ``factor``.
@@ -118,7 +140,7 @@ class Memory(ABC):
         """Forget everything."""
         for part in (self.A, self.B, self.sums, self.squares):
             part[...] = 0.0
-        self.total = 0.0
+        self.total = self._peak = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` if these samples cannot be part of the sums."""
