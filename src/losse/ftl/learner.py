@@ -31,6 +31,7 @@ from losse.ftl.leader import Leader
 from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.settings import Settings
+from losse.ftl.targets import new_targets, read_targets
 from losse.interrupts import deferred_interrupts
 from losse.storage.archive import Archive, archive_bytes
 from losse.storage.state import State, StateReader, nested, split
@@ -81,11 +82,12 @@ class Learner:
             settings.encoder.check_parameters()
             self._kept = KeptRows(self.n_features, self.n_outputs)
             aged = self._discounting.aged(rows)
-            self._prequential.add(np.zeros_like(rows.Y), rows.Y, rows.weights, aged.weights)
+            before = np.tile(new_targets(settings, rows).shift, (len(rows), 1))
+            self._prequential.add(before, rows.Y, rows.weights, aged.weights)
             self._build(aged, len(rows))
         else:
             encoder = _fitted(settings.encoder, rows)
-            self._leader = Leader(settings, encoder, self.n_outputs)
+            self._leader = Leader(settings, encoder, new_targets(settings, rows))
             self._learn(rows)
 
     def _begin(self, settings: Settings, n_features: int, n_outputs: int) -> None:
@@ -113,6 +115,11 @@ class Learner:
     def weights(self) -> Array:
         """W, (D, n_outputs): a copy."""
         return self._leader.weights
+
+    @property
+    def intercept(self) -> Array:
+        """What is added to W^T phi, (n_outputs,)."""
+        return self._leader.intercept
 
     @property
     def final(self) -> bool:
@@ -217,7 +224,8 @@ class Learner:
         # The latest rows, which the encoder has not seen, say which ridge suits it.
         tested = n // TESTED if auto and n >= LEAST_TESTED else 0
         encoder = _built(self.settings.encoder, rows[: n - tested])
-        leader = Leader(self.settings, encoder, self.n_outputs)
+        targets = new_targets(self.settings, rows[: n - tested])
+        leader = Leader(self.settings, encoder, targets)
         leader.learn_untested(rows[: n - tested])
         leader.test_ridges(n - tested, tested)
         if tested:
@@ -286,7 +294,8 @@ class Learner:
         """A learner with the same settings, encoder and widths that has learned nothing."""
         empty = Learner.__new__(Learner)
         empty._begin(self.settings, self.n_features, self.n_outputs)
-        empty._leader = Leader(self.settings, deepcopy(self.encoder), self.n_outputs, self.ridge)
+        encoder, targets = deepcopy(self.encoder), deepcopy(self._leader.targets)
+        empty._leader = Leader(self.settings, encoder, targets, self.ridge)
         if self._kept is None:
             empty._built = self._built
         else:
@@ -343,6 +352,12 @@ class Learner:
                 f"other has {other.n_outputs} output(s), but this model {self.n_outputs}: both "
                 "must learn the same targets."
             )
+        if other.final and self._leader.targets.centred != other._leader.targets.centred:
+            raise ValueError(
+                f"other has center={other.settings.center!r} and this model "
+                f"center={self.settings.center!r}, so that only one of them is centred: set both "
+                "to True or both to False."
+            )
 
     def state(self) -> State:
         """Values for a checkpoint, but for the settings."""
@@ -370,9 +385,10 @@ class Learner:
         # Before anything of that size is allocated.
         saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
         saved.require_columns("solver.memory.B", encoder.dimension, n_outputs)
+        targets = read_targets(saved.part("targets"), n_outputs)
         learner = cls.__new__(cls)
         learner._begin(settings, encoder.n_features_in_, n_outputs)
-        learner._leader = Leader(settings, encoder, n_outputs, saved.positive("ridge"))
+        learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))
         learner._leader.restore(saved)
         learner._prequential.restore(saved.part("prequential"))
         if saved.flag("holds_rows"):

@@ -8,7 +8,7 @@ off by a little raises the objective by less than a percent (`ridge_excess`); wh
 more than `DRIFT`, the factor is made anew.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -18,6 +18,9 @@ from losse._kernels.simd import aligned
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 DRIFT = 1.15
 
@@ -117,11 +120,14 @@ class SampleSpace:
             n, self._ridge = 0, ridge * DRIFT
         self._factorise(n)
 
-    def absorb(self, other: "SampleSpace", factor: float, ridge: float) -> None:
+    def absorb(
+        self, other: "SampleSpace", factor: float, change: "Change | None", ridge: float
+    ) -> None:
         """Take the samples of another space in, their weights times ``factor``."""
         if other.size:
-            n = other.size
-            self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+            targets = other._targets[: other.size]
+            Y = targets if change is None else change.columns(targets)
+            self.add(other.features, Y, np.full(other.size, factor), ridge)
 
     def excess(self, ridge: float) -> float:
         """How far the weights can be from the best objective for this lambda, as a share of it."""
