@@ -14,6 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
+from losse.ftl.solvers.base import raised
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -148,7 +149,7 @@ class SampleSpace:
         m = self.size
         while not self._extend(n, m):
             largest = float(self._gram[:m, :m].diagonal().max())
-            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
+            n, self._ridge = 0, raised(self._ridge, largest)
 
     def _extend(self, n: int, m: int) -> bool:
         """Make the factor's rows n to m, given those before; False if that cannot be done."""
