@@ -9,18 +9,18 @@ import copy
 import pickle
 import tempfile
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse.ftl import LeaderWarning
-from losse.ftl.memories.base import NotLearnedError
 from tests.ftl.models import ENCODERS, assert_identical, large_models, memory, parts
 from tests.ftl.reference import accurate_leader, objective, stream
 from tests.ftl.test_interrupts import interrupted
@@ -98,15 +98,14 @@ class Life(RuleBasedStateMachine):
         rest = np.setdiff1d(order, gone)
         heavy, light = self.weights[gone].sum(), self.weights[rest].sum()
         before = parts(copy.deepcopy(self.model))
-        try:
+        # Rounding cannot tell what is so light from nothing.
+        doubtful = light <= (1e-8 if self.model.dtype == "float64" else 1e-2) * heavy
+        with suppress(ValueError) if doubtful else nullcontext():
             self.model.unlearn(
                 self.X[gone], self.Y[gone], sample_weight=self.given[gone], age=self.age[gone]
             )
-        except ValueError as error:
+        if self.model.n_samples_seen_ == len(self.X):
             COUNTS["refusals"] += 1
-            # Only what rounding could not tell from nothing, or from more than was learned.
-            slack = 1e-8 if self.model.dtype == "float64" else 1e-2
-            assert light <= slack * heavy, error
             self._assert_unchanged(before)
             return
         self.X, self.Y = self.X[rest], self.Y[rest]
@@ -116,14 +115,8 @@ class Life(RuleBasedStateMachine):
     def unlearn_what_was_not_learned(self):
         before = parts(copy.deepcopy(self.model))
         X, Y, _ = self._rows(2, None)
-        try:
+        with pytest.raises(ValueError, match="learned"):
             self.model.unlearn(X, Y + 1e6)
-        except NotLearnedError:
-            pass
-        except ValueError as error:
-            assert "were learned" in str(error) or "weigh less" in str(error), error
-        else:
-            raise AssertionError("rows were unlearned that were not learned")
         self._assert_unchanged(before)
 
     @rule(what=st.sampled_from(["nan", "width", "weight", "none"]))
@@ -139,12 +132,9 @@ class Life(RuleBasedStateMachine):
             weights = [1.0, -1.0, 1.0]
         else:
             Y = None
-        try:
+        with pytest.raises((ValueError, TypeError)):
             self.model.partial_fit(X, Y, sample_weight=weights)
-        except (ValueError, TypeError):
-            self._assert_unchanged(before)
-        else:
-            raise AssertionError("nonsense was learned")
+        self._assert_unchanged(before)
 
     @precondition(lambda self: len(self.X))
     @rule(

@@ -21,7 +21,7 @@ GRIDS = LosseEncoder(4, 4, scaling=(-3, 3)).fit(X)
 
 
 def test_updates_do_not_leak():
-    leak(300, warm_up=150)
+    leak(240, warm_up=120)
 
 
 @pytest.mark.parametrize("solver", ["sparse", "dense", "exact"])

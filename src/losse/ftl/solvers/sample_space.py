@@ -32,7 +32,7 @@ def ridge_excess(ratio: float) -> float:
     >>> round(ridge_excess(DRIFT), 4)
     0.0049
     """
-    return (ratio - 1) ** 2 / (4 * ratio)
+    return (ratio - 1) * (1 - 1 / ratio) / 4
 
 
 class SampleSpace:
