@@ -57,6 +57,7 @@ def main():
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
     parser.add_argument("--rounds", type=int, default=10**9)
     given = parser.parse_args()
+    known = environment()  # before anybody changes the code
     began, totals, rounds, failure = time.monotonic(), {}, 0, None
     print(f"torture for {float(given.seconds):.0f} s from seed {given.seed}", flush=True)
     while rounds < given.rounds and time.monotonic() - began < float(given.seconds):
@@ -73,7 +74,6 @@ def main():
         print(f"seed {number}, {time.monotonic() - began:.0f} s: {totals}", flush=True)
     record = {"seed": given.seed, "rounds": rounds, "failed": failure, "counts": totals}
     record |= {"seconds": round(time.monotonic() - began, 1)}
-    known = environment()
     record |= {"revision": known.revision, "python": sys.version.split()[0], "cpu": known.cpu}
     RECORDS.parent.mkdir(parents=True, exist_ok=True)
     with RECORDS.open("a", encoding="utf-8") as file:
