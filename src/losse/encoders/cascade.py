@@ -162,11 +162,12 @@ def _moderate(values: Array) -> Array:
 
 def _factor(A: Array, ridge: float) -> Array:
     """Lower Cholesky factor of A + ridge I; where rounding forbids it, of a larger ridge."""
-    while True:
+    while ridge < np.inf:
         try:
             return np.asarray(cholesky(A + ridge * np.eye(len(A)), lower=True, check_finite=False))
         except LinAlgError:  # inputs that are large and not scaled
             ridge = max(10 * ridge, 1e-15 * float(A.diagonal().max()))
+    raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
 
 
 def _ridge_solve(F: Array, Q: Array) -> Array:

@@ -71,7 +71,7 @@ class Memory(ABC):
         self.total = 0.0
         self.sums = np.zeros(padded(n_outputs))
         self.squares = np.zeros(padded(n_outputs))
-        self._peak = 0.0  # largest total that was ever rounded
+        self._error = 0.0  # of an entry of A whose features are one, by rounding
 
     def padded(self, Y: Array) -> Array:
         """Targets (n, S) with rows padded like those of B."""
@@ -83,7 +83,7 @@ class Memory(ABC):
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
         features.add_transposed(Y, weights, self.B)
-        self._peak = max(self._peak, self.total)
+        self._round()
         self.total += float(weights.sum())
         self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
@@ -108,15 +108,20 @@ class Memory(ABC):
         square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
         """
         diagonal = self.diagonal()
-        error = EPSILON[self.A.dtype.name] * max(1.0, self._peak / self.total)
+        self._round()
+        error = self._error / self.total
         return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
+
+    def _round(self) -> None:
+        """Note the rounding of the sums as they are: it stays when rows go."""
+        self._error = max(self._error, EPSILON[self.A.dtype.name] * self.total)
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
         for part in (self.A, self.B, self.sums, self.squares):
             part *= factor
         self.total *= factor
-        self._peak *= factor
+        self._error *= factor
 
     def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
         """Add the sums of another memory of the same layout, times ``factor``.
@@ -125,6 +130,9 @@ class Memory(ABC):
         """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
+        self._round()
+        other._round()
+        self._error += factor * other._error
         B, sums, squares, total = other.B, other.sums, other.squares, other.total
         if change is not None:
             a, b = change.factor, change.offset
@@ -140,7 +148,7 @@ class Memory(ABC):
         """Forget everything."""
         for part in (self.A, self.B, self.sums, self.squares):
             part[...] = 0.0
-        self.total = self._peak = 0.0
+        self.total = self._error = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` if these samples cannot be part of the sums."""
@@ -181,7 +189,7 @@ class Memory(ABC):
         """Values for a checkpoint."""
         S = self.n_outputs
         own = {"A": self.A, "B": self.B[:, :S], "squares": self.squares[:S], "total": self.total}
-        return own
+        return own | {"error": self._error}
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
@@ -189,6 +197,7 @@ class Memory(ABC):
         saved.columns("B", out=self.B, width=self.n_outputs)
         saved.columns("squares", out=self.squares, width=self.n_outputs)
         self.total = saved.number("total", at_least=0.0)
+        self._error = saved.number("error", at_least=0.0, missing=0.0)
 
     @abstractmethod
     def diagonal(self) -> Array:

@@ -192,9 +192,21 @@ def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:
         factor, info = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info == 0:
             return np.asarray(factor), ridge
-        ridge = max(10 * ridge, 1e-15 * float(original.max()))
+        ridge = raised(ridge, float(original.max()))
         lower = np.tril(A, -1)
         np.add(lower, lower.T, out=A)
+
+
+def raised(ridge: float, largest: float) -> float:
+    """A ridge that is larger, for a matrix with this largest entry that was not definite.
+
+    >>> raised(1.0, 1e4)
+    10.0
+    """
+    ridge = max(10 * ridge, 1e-15 * largest)
+    if not ridge < math.inf:
+        raise np.linalg.LinAlgError("sums of products are not finite: the model is damaged.")
+    return ridge
 
 
 def ridge_solve(A: Array, ridge: float, B: Array) -> Array:
