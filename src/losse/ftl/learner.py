@@ -410,9 +410,10 @@ class Learner:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy without the detour of pickling."""
-        same = type(self).__new__(type(self))
+        cls = type(self)
+        same = cls.__new__(cls)
         memo[id(self)] = same
-        same.__dict__.update(deepcopy(vars(self), memo))
+        vars(same).update(deepcopy(vars(self), memo))
         return same
 
 
