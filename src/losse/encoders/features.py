@@ -40,6 +40,10 @@ class Features(ABC):
         """The features as a SciPy or NumPy matrix."""
 
     @abstractmethod
+    def dense(self) -> Array:
+        """The features as a full array."""
+
+    @abstractmethod
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
 
@@ -113,6 +117,10 @@ class SparseFeatures(Features):
         starts = np.arange(0, n * active + 1, active)
         entries = (self.values.ravel(), self.indices.ravel(), starts)
         return csr_array(entries, shape=(n, self.dimension))
+
+    def dense(self) -> Array:
+        """The features as a full array."""
+        return np.asarray(self.matrix().toarray())
 
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
@@ -191,6 +199,10 @@ class DenseFeatures(Features):
 
     def matrix(self) -> Array:
         """The features as a NumPy array."""
+        return self.values
+
+    def dense(self) -> Array:
+        """The features as a full array."""
         return self.values
 
     def times(self, W: Array, out: Array) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from losse._kernels.simd import aligned
 from losse.encoders import Encoder
+from losse.encoders.features import Features
 from losse.ftl.kept_rows import Rows
 from losse.ftl.posterior import Posterior, new_posterior
 from losse.ftl.ridge_selector import FIRST_RIDGE, RidgeSelector
@@ -19,9 +20,12 @@ from losse.ftl.settings import Settings
 from losse.ftl.solvers import new_solver
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work, blocks
 
 # Active features encoded at once.
 _CHUNK_ENTRIES = 1 << 22
+# Operations that take as long as the encoding of a row.
+_ENCODING = 2e6
 
 
 class Leader:
@@ -100,18 +104,35 @@ class Leader:
         for part in rows.parts(self.rows_at_once):
             self._learn_part(part, spread)
 
-    def learn_untested(self, rows: Rows) -> None:
-        """Take rows in without letting them judge the ridge."""
-        selector, self._selector = self._selector, None
-        try:
-            self.learn(rows, spread=lambda: np.ones(self.n_outputs))
-        finally:
-            self._selector = selector
+    def building(self, rows: Rows, tested: int, spread: Callable[[], Array]) -> Work[None]:
+        """Take the first rows in, as work in units; the last ``tested`` say which ridge suits."""
+        solver, selector, n = self._solver, self._selector, len(rows) - tested
+        for part in rows[:n].parts(self.rows_at_once):
+            features = yield from self._encoding(part)
+            yield from solver.gathering(features, solver.memory.padded(part.Y), part.weights)
+        yield from solver.following()
+        if selector is None:
+            return
+        yield from selector.opening(solver, n, tested)
+        for part in rows[n:].parts(self.rows_at_once):
+            features, Y = (yield from self._encoding(part)), solver.memory.padded(part.Y)
+            selector.score(features, Y, part.weights)
+            yield len(part) * self.encoder.n_active * 100.0
+            yield from solver.gathering(features, Y, part.weights)
+        if tested:
+            yield from selector.reviewing(solver, spread)
 
-    def test_ridges(self, rows: int, tested: int) -> None:
-        """Let the next ``tested`` rows, if any, say which ridge suits those taken in so far."""
-        if self._selector is not None:
-            self._selector.open(self._solver, rows, tested)
+    @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several rows, about."""
+        return self._solver.row_cost
+
+    def _encoding(self, rows: Rows) -> Work[Features]:
+        features = self.encoder.no_features().room(len(rows))
+        for part in blocks(len(rows), _ENCODING):
+            features.put(part.start, self.encoder.encode(rows.X[part]))
+            yield (part.stop - part.start) * _ENCODING
+        return features
 
     def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> None:
         """Take rows in up to each review of the ridge."""

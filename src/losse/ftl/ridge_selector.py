@@ -18,6 +18,7 @@ from losse.encoders.features import Features
 from losse.ftl.solvers.base import Solver
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, finished
 
 FIRST_RIDGE = 1e-3
 """Ridge of a new model."""
@@ -56,8 +57,8 @@ class RidgeSelector:
         errors = (predictions.reshape(len(Y), len(self._ridges), -1) - Y[:, None]) ** 2
         self._errors += np.tensordot(weights, errors, axes=1)
 
-    def review(self, solver: Solver, spread: Callable[[], Array]) -> None:
-        """If it is time, put the winner in charge and begin the next round."""
+    def reviewing(self, solver: Solver, spread: Callable[[], Array]) -> Work[None]:
+        """If it is time, put the winner in charge and begin the next round; as work in units."""
         if self.rows_left > 0:
             return
         if len(self._ridges):
@@ -65,13 +66,17 @@ class RidgeSelector:
             growth = min(self._rows, self._window) / min(self._begun, self._window)
             winner = float(self._ridges[np.argmin(shares)]) / growth
             solver.ridge = min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
-            solver.solve()
-        self._begin(solver, FACTORS if self._begun else WIDE)
+            yield from solver.solving()
+        yield from self._beginning(solver, FACTORS if self._begun else WIDE)
         # So many that leaders take about as long as learning does, at most.
         least = FIRST_REVIEW // 2 if solver.samples is not None else len(solver.weights) // 4
         self.rows_left = max(least, int(min(self._rows, self._window) / 2))
 
-    def open(self, solver: Solver, rows: int, length: int) -> None:
+    def review(self, solver: Solver, spread: Callable[[], Array]) -> None:
+        """If it is time, put the winner in charge and begin the next round."""
+        finished(self.reviewing(solver, spread))
+
+    def opening(self, solver: Solver, rows: int, length: int) -> Work[None]:
         """A first and wide round of some length, after ``rows`` that no contestant is to predict.
 
         Without any length, the first review comes later.
@@ -79,7 +84,7 @@ class RidgeSelector:
         self._rows = rows
         self.rows_left = max(1, FIRST_REVIEW - rows)
         if length:
-            self._begin(solver, WIDE)
+            yield from self._beginning(solver, WIDE)
             self.rows_left = length
 
     def stop(self) -> None:
@@ -113,7 +118,7 @@ class RidgeSelector:
                 saved.columns("weights", out=weights, width=self._n_outputs)
             saved.columns("errors", out=self._errors, width=self._n_outputs)
 
-    def _begin(self, solver: Solver, factors: tuple[float, ...]) -> None:
+    def _beginning(self, solver: Solver, factors: tuple[float, ...]) -> Work[None]:
         self._begun = self._rows
         self._ridges = solver.ridge * np.array(factors)
         D, S = solver.weights.shape
@@ -121,5 +126,5 @@ class RidgeSelector:
         self._errors = np.zeros((len(factors), S))
         for k, ridge in enumerate(self._ridges):
             at_hand = k == 0 and not solver.approximate
-            W = solver.weights if at_hand else solver.leader(float(ridge))
+            W = solver.weights if at_hand else (yield from solver.leading(float(ridge)))
             self._weights[:, k * S : (k + 1) * S] = W

@@ -13,6 +13,7 @@ from losse.ftl.solvers.sample_space import SampleSpace
 from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work, finished
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
@@ -54,6 +55,60 @@ class ExactSolver(Solver):
             self._follower.learn(features, Y, weights)
         self.weights[:] = self._follower.weights
 
+    def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """Take many samples in, as work in units; the weights follow with `following`."""
+        yield from self.memory.adding(features, Y, weights)
+        self._follower = None
+        samples = self._samples
+        if samples is not None and samples.size + len(features) <= samples.limit:
+            yield from samples.adding(features, Y, weights, self.penalty)
+        else:
+            self._samples = None
+
+    def following(self) -> Work[None]:
+        """Let the weights follow what was gathered, as work in units."""
+        if self._samples is not None:
+            self.weights[:] = self._samples.leader()
+            yield self._samples.size**2 * float(self.weights.shape[1])
+        elif self.memory.large:
+            self._follower = self._new_follower()
+            self.weights[:] = self._follower.weights
+            yield self.leader_cost
+        else:
+            yield from self._inverting()
+
+    def solving(self) -> Work[None]:
+        """What `solve` does, as work in units."""
+        if self._samples is not None or self.memory.large:
+            yield from super().solving()
+        else:
+            yield from self._inverting()
+            assert isinstance(self._follower, TrackedInverse)
+            self._follower.refine()
+            self.weights[:] = self._follower.weights
+
+    def _inverting(self) -> Work[None]:
+        self._follower = None
+        follower = TrackedInverse(self.memory, self.ridge)
+        yield from follower.rebuilding()
+        self._follower = follower
+        self.weights[:] = follower.weights
+
+    def leading(self, ridge: float) -> Work[Array]:
+        """What `leader` returns, as work in units; not quite as exact beside an inverse."""
+        if isinstance(self._follower, TrackedInverse):
+            return (yield from self._follower.leading(ridge))
+        return (yield from super().leading(ridge))
+
+    @property
+    def leader_cost(self) -> float:
+        """Operations of `leader`, about."""
+        if self._samples is not None:
+            return float(self._samples.size) ** 3
+        if isinstance(self._follower, TrackedInverse):
+            return self._follower.leader_cost
+        return super().leader_cost
+
     @property
     def samples(self) -> SampleSpace | None:
         """All samples, while they are few."""
@@ -63,6 +118,8 @@ class ExactSolver(Solver):
         """The best weights for another ridge, (D, S); nearly so in large models."""
         if self._samples is not None:
             return self._samples.leader_for(ridge * self.memory.total)
+        if isinstance(self._follower, TrackedInverse):
+            return finished(self._follower.leading(ridge))
         return super().leader(ridge)
 
     def refresh(self) -> None:

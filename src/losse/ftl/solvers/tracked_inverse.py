@@ -7,15 +7,15 @@ The true lambda = ridge * total moves away from lambda_0 in the meantime, and wi
 from the weights. How far is known at all times: with d = lambda - lambda_0, the residual
 R = B - (A + lambda I) W changes by -d times the step when W follows a batch, and the objective
 exceeds its minimum by at most ||R||^2 / lambda. When that is more than `EXCESS` of the objective,
-W is corrected by P R; since (A + lambda I) P is the identity but for d P, one correction removes
-most of the excess. When total has grown by `GROWTH`, P is made anew.
+W is corrected by conjugate gradients with P as the preconditioner; since (A + lambda I) P is the
+identity but for d P, one step removes most of the excess. When total has grown by `GROWTH`, P is
+made anew.
 
 Unlearning is the same with the opposite sign, as long as what is left is a sum of squares.
 """
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri
 
 from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
@@ -23,9 +23,10 @@ from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory, NotLearnedError
-from losse.ftl.solvers.base import ridge_cholesky
+from losse.ftl.solvers.inversion import inverting
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, finished
 
 GROWTH = 5.0
 EXCESS = 0.008
@@ -34,6 +35,8 @@ CORRECTIONS = 20
 """Far more than it takes while P is accurate."""
 SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
+RIVAL = 1e-3
+"""Excess of weights for a ridge that is on trial."""
 LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
@@ -55,18 +58,35 @@ class TrackedInverse:
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
+        finished(self.rebuilding())
+
+    def rebuilding(self) -> Work[None]:
+        """What `rebuild` does, as work in units; the memories must not change meanwhile."""
         D = self.memory.dimension
         self._lambda = self.ridge * self.memory.total
-        factor, self._own_lambda = ridge_cholesky(
-            self.memory.square(), self._lambda * np.sqrt(GROWTH)
-        )
-        inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
-        self._P[:D, :D] = inverse.T  # LAPACK's lower triangle is our upper one
-        mirror(self._P)
+        inversion = yield from inverting(self.memory, self._lambda * np.sqrt(GROWTH))
+        inversion.put(self._P)
+        self._own_lambda = inversion.ridge
         self._count = 0
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
-        self._correct()
+        yield from self._descending(self.weights, self._residual, self._lambda, EXCESS)
+
+    def leading(self, ridge: float) -> Work[Array]:
+        """Nearly the best weights for another ridge, as work in units."""
+        penalty, W = ridge * self.memory.total, self.weights.copy()
+        R = self._residual - (penalty - self._lambda) * W
+        yield from self._descending(W, R, penalty, RIVAL)
+        return W
+
+    @property
+    def leader_cost(self) -> float:
+        """Operations of `leading`, about."""
+        return 5.0 * self._step_cost
+
+    @property
+    def _step_cost(self) -> float:
+        return 5.0 * self.memory.dimension**2 * self.weights.shape[1]
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
@@ -183,21 +203,33 @@ class TrackedInverse:
         self._count += n
 
     def _correct(self, excess: float = EXCESS) -> bool:
-        """Steepest descent, preconditioned by P, until the certificate holds; False if it fails."""
-        drift = self._lambda - self._own_lambda
-        W, R = self.weights, self._residual
+        """Descend until the certificate holds; False if it fails."""
+        return finished(self._descending(self.weights, self._residual, self._lambda, excess))
+
+    def _descending(self, W: Array, R: Array, penalty: float, excess: float) -> Work[bool]:
+        """Conjugate gradients, preconditioned by P, until W is the leader but for some excess.
+
+        R is the residual, B - (A + penalty I) W. Both are changed in place.
+        """
+        drift = penalty - self._own_lambda
+        direction, image, before = W, R, np.full(W.shape[1], np.inf)
         for _ in range(CORRECTIONS):
-            objective = self.memory.objective(W, R, self._lambda)
-            if (R * R).sum() <= excess * self._lambda * objective:
+            objective = self.memory.objective(W, R, penalty)
+            if (R * R).sum() <= excess * penalty * objective:
                 return True
             Z = self._apply(R)
-            image = R + drift * Z  # (A + lambda I) Z
-            curvature, descent = (Z * image).sum(axis=0), (R * Z).sum(axis=0)
+            descent = (R * Z).sum(axis=0)
+            ratio = descent / np.where(before > 0, before, np.inf)
+            direction = Z + ratio * direction
+            image = R + drift * Z + ratio * image  # (A + penalty I) times the direction
+            curvature = (direction * image).sum(axis=0)
             if ((curvature <= 0) & (descent != 0)).any():  # rounding has made P or A indefinite
                 return False
             length = descent / np.where(curvature > 0, curvature, 1.0)
-            W += length * Z
+            W += length * direction
             R -= length * image
+            before = descent
+            yield self._step_cost
         return False
 
     def _times_inverse(self, features: Features) -> Array:
