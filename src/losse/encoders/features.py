@@ -91,6 +91,13 @@ class Features(ABC):
     def put(self, start: int, rows: Self) -> None:
         """Overwrite the rows from ``start`` on."""
 
+    def joined(self, more: Self) -> Self:
+        """These rows and others behind them."""
+        both = self.room(len(self) + len(more))
+        both.put(0, self)
+        both.put(len(self), more)
+        return both
+
     @abstractmethod
     def state(self) -> State:
         """Values for a checkpoint."""

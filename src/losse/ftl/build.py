@@ -32,8 +32,8 @@ PER_ROW = 1.2e8
 """Cost that a row pays: one or two milliseconds."""
 AT_ONCE = 8
 """A call that brings one in so many rows pays for the whole build."""
-STEP = 32
-"""Rows that came in the meantime and are learned together."""
+MANY, STEP = 256, 32
+"""Rows that came in the meantime and are taken in together: first so many, then so few."""
 
 
 class Build:
@@ -65,6 +65,7 @@ class Build:
         self._settings = settings
         self._spread = spread
         self._credit = 0.0
+        self._gathered: int | None = None  # later rows that were taken in many at a time
         self._work: Work[Leader] | None = None
 
     def add(self, rows: Rows) -> None:
@@ -73,7 +74,7 @@ class Build:
 
     def advance(self, payment: float) -> Leader | None:
         """Do as much work as is paid for; return the leader when it has learned all rows."""
-        before = self.units, self._credit
+        before = self.units, self._credit, self._gathered
         self._credit += payment
         try:
             if self._work is None:
@@ -88,7 +89,7 @@ class Build:
             return leader
         except BaseException:
             self._work = None  # to be done again
-            self.units, self._credit = before
+            self.units, self._credit, self._gathered = before
             raise
         return None
 
@@ -101,8 +102,12 @@ class Build:
         # The latest rows weigh most under a discount, but memories' units grow without end.
         yield from encoder.freezing(seen.X, seen.Y, seen.weights / seen.weights.max())
         leader = Leader(settings, encoder, rows.Y.shape[1])
-        yield from leader.building(rows, tested, self._variances)
+        yield from leader.building(rows, tested)
         taken = 0
+        while self._more(taken):
+            yield from leader.gathering(self.later.rows[taken : taken + MANY])
+            taken += MANY
+        yield from leader.settling(self._variances)
         while len(self.later) - taken >= STEP:
             leader.learn(self.later.rows[taken : taken + STEP], self._variances)
             taken += STEP
@@ -110,6 +115,12 @@ class Build:
         if taken < len(self.later):
             leader.learn(self.later.rows[taken:], self._variances)
         return leader
+
+    def _more(self, taken: int) -> bool:
+        """Whether many more rows are there to be taken in together; once not, never again."""
+        if self._gathered is None and len(self.later) - taken < MANY:
+            self._gathered = taken
+        return self._gathered is None or taken < self._gathered
 
     def _variances(self) -> Array:
         return self._spread
@@ -119,7 +130,8 @@ class Build:
         rows = KeptRows(self.rows.X.shape[1], self.rows.Y.shape[1])
         rows.add(self.rows)
         spread = np.where(np.isinf(self._spread), 0.0, self._spread)
-        return {
+        own = {} if self._gathered is None else {"gathered": self._gathered}
+        return own | {
             "n_samples": self.n_samples, "scale": self.scale, "spread": spread, "units": self.units,
             "credit": self._credit,
             **nested("rows", rows.state()), **nested("later", self.later.state()),
@@ -136,6 +148,8 @@ class Build:
         build = cls(settings, rows.rows, n_samples, spread, scale)
         build.later.restore(saved.part("later"))
         build.units, build._credit = saved.count("units"), saved.number("credit")
+        if saved.has("gathered"):
+            build._gathered = saved.count("gathered", at_most=len(build.later))
         return build
 
     def __getstate__(self) -> dict[str, Any]:

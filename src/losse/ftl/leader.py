@@ -104,23 +104,41 @@ class Leader:
         for part in rows.parts(self.rows_at_once):
             self._learn_part(part, spread)
 
-    def building(self, rows: Rows, tested: int, spread: Callable[[], Array]) -> Work[None]:
-        """Take the first rows in, as work in units; the last ``tested`` say which ridge suits."""
-        solver, selector, n = self._solver, self._selector, len(rows) - tested
+    def building(self, rows: Rows, tested: int) -> Work[None]:
+        """Take the first rows in, as work in units; the last ``tested`` judge ridges.
+
+        `gathering` and `settling` are to follow.
+        """
+        n = len(rows) - tested
         for part in rows[:n].parts(self.rows_at_once):
-            features = yield from self._encoding(part)
-            yield from solver.gathering(features, solver.memory.padded(part.Y), part.weights)
-        yield from solver.following()
-        if selector is None:
-            return
-        yield from selector.opening(solver, n, tested)
+            yield from self._gathering(part)
+        if self._selector is not None:
+            if tested:
+                yield from self._solver.following()
+            yield from self._selector.opening(self._solver, n, tested)
         for part in rows[n:].parts(self.rows_at_once):
-            features, Y = (yield from self._encoding(part)), solver.memory.padded(part.Y)
-            selector.score(features, Y, part.weights)
-            yield len(part) * self.encoder.n_active * 100.0
-            yield from solver.gathering(features, Y, part.weights)
-        if tested:
-            yield from selector.reviewing(solver, spread)
+            yield from self._gathering(part, self._selector)
+
+    def gathering(self, rows: Rows) -> Work[None]:
+        """Take more rows in, as work in units."""
+        if self._selector is not None:
+            self._selector.pass_over(len(rows))
+        yield from self._gathering(rows)
+
+    def settling(self, spread: Callable[[], Array]) -> Work[None]:
+        """Let the weights follow all rows that were gathered, with the best ridge."""
+        if self._selector is not None and self._selector.rows_left <= 0:
+            yield from self._selector.reviewing(self._solver, spread)
+        else:
+            yield from self._solver.following()
+
+    def _gathering(self, rows: Rows, judged: RidgeSelector | None = None) -> Work[None]:
+        features = yield from self._encoding(rows)
+        Y = self._solver.memory.padded(rows.Y)
+        if judged is not None:
+            judged.score(features, Y, rows.weights)
+            yield len(rows) * self.encoder.n_active * 100.0
+        yield from self._solver.gathering(features, Y, rows.weights)
 
     @property
     def row_cost(self) -> float:

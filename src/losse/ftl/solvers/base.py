@@ -68,6 +68,10 @@ class Solver(ABC):
         self.solve()
         yield self.leader_cost
 
+    def retune(self) -> None:
+        """Let the weights follow a ridge that was changed."""
+        self.solve()
+
     def leading(self, ridge: float) -> Work[Array]:
         """What `leader` returns, as work in units."""
         W = self.leader(ridge)

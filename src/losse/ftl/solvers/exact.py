@@ -5,10 +5,13 @@ system with one unknown per sample (`sample_space`). Later, models of moderate s
 an inverse (`tracked_inverse`), large ones iterate (`conjugate`).
 """
 
+import numpy as np
+
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory
 from losse.ftl.solvers.base import Solver
 from losse.ftl.solvers.conjugate import RENEWAL, ConjugateGradients, approach_leader, take_out
+from losse.ftl.solvers.renewal import Renewal, worthwhile
 from losse.ftl.solvers.sample_space import SampleSpace
 from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
@@ -17,6 +20,8 @@ from losse.work import Work, finished
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
+ROOM = 512
+"""Samples that are taken in while an inverse is made."""
 SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
 """Ridges below which an inverse has no correct digits left, by the precision of A."""
 
@@ -39,28 +44,64 @@ class ExactSolver(Solver):
         self._iterations = iterations
         self._samples: SampleSpace | None = self._no_samples()
         self._follower: TrackedInverse | ConjugateGradients | None = None
+        self._renewal: Renewal | None = None
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and follow the leader."""
+        self._renew_if_due(len(features))
         self.memory.add(features, Y, weights)
-        if self._samples is not None:
-            if self._samples.size + len(features) <= self._samples.limit:
-                self._samples.add(features, Y, weights, self.penalty)
-                self.weights[:] = self._samples.leader()
-                return
-            self._samples = None
+        self._follow(features, Y, weights)
+        if self._renewal is not None:
+            self._advance(features, weights)
+
+    def _follow(self, features: Features, Y: Array, weights: Array) -> None:
+        """Let the weights follow a batch that is in the memories."""
+        samples = self._samples
+        if samples is not None and samples.size + len(features) <= samples.limit:
+            samples.add(features, Y, weights, self.penalty)
+            self.weights[:] = samples.leader()
+            return
+        self._samples = None
         if self._follower is None:
-            self._follower = self._new_follower()
+            self._follower, self._renewal = self._new_follower(), None
         else:
             self._follower.learn(features, Y, weights)
         self.weights[:] = self._follower.weights
 
+    def _renew_if_due(self, rows: int) -> None:
+        """Begin to make an inverse when the method at work comes to its end."""
+        memory = self.memory
+        if self._renewal is not None or memory.large or memory.total == 0.0:
+            return
+        if self._samples is not None:
+            due = self._samples.size + rows > memory.dimension // 2
+        else:
+            due = isinstance(self._follower, TrackedInverse) and self._follower.off > 1.0
+        if not due:
+            return
+        if worthwhile(memory, rows):
+            self._renewal = Renewal(memory, self.ridge, self._no_features)
+            self._renewal.begin()
+        else:
+            self._samples = self._follower = None
+
+    def _advance(self, features: Features, weights: Array) -> None:
+        assert self._renewal is not None
+        try:
+            inverse = self._renewal.advance(features, weights, self.weights)
+        except np.linalg.LinAlgError:  # rounding forbids it
+            self.refresh()
+            return
+        if inverse is not None:
+            self._samples, self._follower, self._renewal = None, inverse, None
+            self.weights[:] = inverse.weights
+
     def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
         """Take many samples in, as work in units; the weights follow with `following`."""
         yield from self.memory.adding(features, Y, weights)
-        self._follower = None
+        self._follower = self._renewal = None
         samples = self._samples
-        if samples is not None and samples.size + len(features) <= samples.limit:
+        if samples is not None and samples.size + len(features) <= self.memory.dimension // 2:
             yield from samples.adding(features, Y, weights, self.penalty)
         else:
             self._samples = None
@@ -86,6 +127,15 @@ class ExactSolver(Solver):
             assert isinstance(self._follower, TrackedInverse)
             self._follower.refine()
             self.weights[:] = self._follower.weights
+
+    def retune(self) -> None:
+        """Let the weights follow a ridge that was changed."""
+        self._renewal = None
+        if isinstance(self._follower, TrackedInverse):
+            self._follower.retune(self.ridge)
+            self.weights[:] = self._follower.weights
+        else:
+            self.solve()
 
     def _inverting(self) -> Work[None]:
         self._follower = None
@@ -126,6 +176,7 @@ class ExactSolver(Solver):
         """Let the next batch start from the memories alone."""
         self._samples = None
         self._follower = None
+        self._renewal = None
 
     def clear(self) -> None:
         """Forget everything."""
@@ -138,11 +189,13 @@ class ExactSolver(Solver):
         self.memory.absorb(other.memory, factor)
         if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
             mine.absorb(theirs, factor, self.penalty)
+            self._renewal = None
         else:
             self.refresh()
 
     def solve(self) -> None:
         """Make the weights the leader of the memories as they are now."""
+        self._renewal = None
         if self._samples is not None:
             self._samples.settle(self.penalty)
             self.weights[:] = self._samples.leader()
@@ -156,7 +209,7 @@ class ExactSolver(Solver):
             self.weights[:] = follower.weights
 
     def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
-        follower = self._follower
+        self._renewal, follower = None, self._follower
         if isinstance(follower, TrackedInverse) and len(features) <= PENDING:
             follower.unlearn(features, Y, weights)
             self.weights[:] = follower.weights
@@ -177,6 +230,8 @@ class ExactSolver(Solver):
             own = {"method": "inverse"} | nested("inverse", self._follower.state())
         elif self._follower is not None:
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
+        if self._renewal is not None:
+            own |= {"renewing": True} | nested("renewal", self._renewal.state())
         return super().state() | own
 
     def restore(self, saved: StateReader) -> None:
@@ -196,9 +251,13 @@ class ExactSolver(Solver):
             follower = self._new_iteration()
             follower.restore(saved.part(method))
             self._follower = follower
+        if saved.has("renewing"):
+            self._renewal = Renewal(self.memory, self.ridge, self._no_features)
+            self._renewal.restore(saved.part("renewal"))
 
     def _no_samples(self) -> SampleSpace:
-        limit = SAMPLE_LIMIT if self.memory.large else max(1, self.memory.dimension // 2)
+        half = max(1, self.memory.dimension // 2)
+        limit = SAMPLE_LIMIT if self.memory.large else half + ROOM
         return SampleSpace(limit, self._no_features, self.memory.n_outputs, self.memory.B.shape[1])
 
     def _new_inverse(self) -> TrackedInverse:

@@ -23,12 +23,14 @@ from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory, NotLearnedError
-from losse.ftl.solvers.inversion import inverting
+from losse.ftl.solvers.inversion import Inversion, inverting
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 from losse.work import Work, finished
 
 GROWTH = 5.0
+FARTHEST = 10.0
+"""How far lambda may be from that of P at worst; see `TrackedInverse.off`."""
 EXCESS = 0.008
 PENDING = 256
 CORRECTIONS = 20
@@ -37,7 +39,7 @@ SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
 RIVAL = 1e-3
 """Excess of weights for a ridge that is on trial."""
-LEADER = 1e-14
+LEADER = 1e-16
 """Excess at which the weights count as the leader itself."""
 
 
@@ -64,13 +66,43 @@ class TrackedInverse:
         """What `rebuild` does, as work in units; the memories must not change meanwhile."""
         D = self.memory.dimension
         self._lambda = self.ridge * self.memory.total
-        inversion = yield from inverting(self.memory, self._lambda * np.sqrt(GROWTH))
-        inversion.put(self._P)
-        self._own_lambda = inversion.ridge
-        self._count = 0
+        self.take((yield from inverting(self.memory, self._lambda * np.sqrt(GROWTH))))
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
         yield from self._descending(self.weights, self._residual, self._lambda, EXCESS)
+
+    def take(self, inversion: Inversion) -> None:
+        """Let P be an inverse that is done."""
+        inversion.put(self._P)
+        self._own_lambda = inversion.ridge
+        self._count = 0
+
+    def follow_only(self, features: Features) -> None:
+        """Let P follow samples, each times the root of its weight; the weights do not."""
+        for start in range(0, len(features), PENDING):
+            self._change(features[start : start + PENDING], 1.0)
+
+    def begin_at(self, W: Array) -> None:
+        """Let the weights begin at W, and follow the leader from there."""
+        self.weights[:] = W
+        self._lambda = self.ridge * self.memory.total
+        self._residual[:] = self.memory.B - self.memory.times(W) - self._lambda * W
+        if not self._correct():
+            self.rebuild()
+
+    def retune(self, ridge: float) -> None:
+        """Let the weights follow the leader for another ridge."""
+        self.ridge = ridge
+        before, self._lambda = self._lambda, ridge * self.memory.total
+        self._residual -= (self._lambda - before) * self.weights
+        if not self._correct(RIVAL):
+            self.rebuild()
+
+    @property
+    def off(self) -> float:
+        """How far lambda is from that of P, by a factor; above one, P should be made anew soon."""
+        drift = self._lambda / self._own_lambda
+        return float(max(drift * 1.25 / np.sqrt(GROWTH), 1.25 / GROWTH / drift))
 
     def leading(self, ridge: float) -> Work[Array]:
         """Nearly the best weights for another ridge, as work in units."""
@@ -165,8 +197,7 @@ class TrackedInverse:
     def _follow_batch(self, features: Features, Y: Array, weights: Array, sign: float) -> bool:
         """Follow a batch that came (sign 1) or went (-1); False if P should be made anew."""
         before, self._lambda = self._lambda, self.ridge * self.memory.total
-        drift = self._lambda / self._own_lambda
-        if not 1 / GROWTH <= drift <= np.sqrt(GROWTH):
+        if self.off > FARTHEST:
             return False
         if len(features) > self.memory.dimension // 2:  # dearer to follow
             return False
@@ -183,6 +214,17 @@ class TrackedInverse:
     def _follow(self, features: Features, Y: Array, sign: float) -> None:
         """P -= s T^T T, W += s T^T L^-1 (Y - Phi W), with s the sign,
         L L^T = I + s Phi P Phi^T and T = L^-1 Phi P."""
+        L, T = self._change(features, sign)
+        error = aligned(Y.shape)
+        features.times(self.weights, error)
+        np.subtract(Y, error, out=error)
+        solve_lower(L, error)
+        step = T[:, : len(self.weights)].T @ (sign * error)
+        self.weights += step
+        self._residual -= (self._lambda - self._own_lambda) * step
+
+    def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
+        """P -= s T^T T for samples that came or went; returns L and T."""
         n = len(features)
         if self._count + n > PENDING or sign != self._sign:
             self._push()
@@ -192,15 +234,9 @@ class TrackedInverse:
         if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
             raise np.linalg.LinAlgError
         solve_lower(L, T)
-        error = aligned(Y.shape)
-        features.times(self.weights, error)
-        np.subtract(Y, error, out=error)
-        solve_lower(L, error)
-        step = T[:, : len(self.weights)].T @ (sign * error)
-        self.weights += step
-        self._residual -= (self._lambda - self._own_lambda) * step
         self._pending[self._count : self._count + n] = T
         self._count += n
+        return np.asarray(L, dtype=np.float64), T
 
     def _correct(self, excess: float = EXCESS) -> bool:
         """Descend until the certificate holds; False if it fails."""
