@@ -151,6 +151,11 @@ class ExactSolver(Solver):
         return (yield from super().leading(ridge))
 
     @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several samples, about."""
+        return 8.0 * super().row_cost
+
+    @property
     def leader_cost(self) -> float:
         """Operations of `leader`, about."""
         if self._samples is not None:

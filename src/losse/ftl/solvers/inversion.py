@@ -14,10 +14,12 @@ from losse._kernels.inverse import mirror
 from losse.ftl.memories.base import Memory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
-from losse.work import Work
+from losse.work import Work, blocks
 
 BLOCK = 64
 """Columns swept at once."""
+COPIED = 400.0
+"""Operations of a matrix product in the time that a number takes to be copied twice."""
 
 
 class Inversion:
@@ -27,12 +29,13 @@ class Inversion:
 
     Examples
     --------
+    >>> from losse.work import finished
     >>> A = np.cov(np.random.default_rng(0).normal(size=(200, 300)))
     >>> inversion = Inversion(A.copy(), 0.1)
     >>> while not inversion.done:
     ...     inversion.step()
     >>> out = np.empty((200, 200))
-    >>> inversion.put(out)
+    >>> finished(inversion.putting(out))
     >>> bool(np.allclose(out @ (A + 0.1 * np.eye(200)), np.eye(200)))
     True
     """
@@ -72,10 +75,14 @@ class Inversion:
         M[block, block] = -(inverse.T @ inverse)
         self._next = block.stop
 
-    def put(self, out: Array) -> None:
-        """Write the inverse, when it is done."""
-        np.negative(self._M, out=out[: len(self._M), : len(self._M)])
-        mirror(out)
+    def putting(self, out: Array) -> Work[None]:
+        """Write the inverse when it is done, as work in units; ``out`` may be larger."""
+        M, D = self._M, len(self._M)
+        for band in blocks(D, COPIED * D):
+            np.negative(M[band, band.start :], out=out[band, band.start : D])
+            mirror(out[band, band])
+            out[band.stop : D, band] = out[band, band.stop : D].T
+            yield (band.stop - band.start) * COPIED * D
 
     def state(self) -> State:
         """Values for a checkpoint."""

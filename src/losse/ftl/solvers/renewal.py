@@ -15,6 +15,7 @@ from losse.ftl.solvers.inversion import Inversion
 from losse.ftl.solvers.tracked_inverse import GROWTH, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import finished
 
 PER_ROW = 1e8
 """Cost that a row pays for the inverse."""
@@ -53,13 +54,13 @@ class Renewal:
         self._waiting = self._waiting.joined(features.scaled(np.sqrt(weights)))
         if self._inversion is not None:
             self._credit += PER_ROW * n
-            while self._credit > 0 and not self._inversion.done:
-                self._inversion.step()
-                self._credit -= self._inversion.cost
             if self._inversion.done:
                 self._inverse = TrackedInverse(self._memory, self._ridge)
-                self._inverse.take(self._inversion)
+                finished(self._inverse.taking(self._inversion))
                 self._inversion = None
+            while self._inversion and self._credit > 0 and not self._inversion.done:
+                self._inversion.step()
+                self._credit -= self._inversion.cost
             return None
         assert self._inverse is not None
         some = FASTER * n + AT_LEAST

@@ -7,9 +7,8 @@ The true lambda = ridge * total moves away from lambda_0 in the meantime, and wi
 from the weights. How far is known at all times: with d = lambda - lambda_0, the residual
 R = B - (A + lambda I) W changes by -d times the step when W follows a batch, and the objective
 exceeds its minimum by at most ||R||^2 / lambda. When that is more than `EXCESS` of the objective,
-W is corrected by conjugate gradients with P as the preconditioner; since (A + lambda I) P is the
-identity but for d P, one step removes most of the excess. When total has grown by `GROWTH`, P is
-made anew.
+W descends with P as the preconditioner; since (A + lambda I) P is the identity but for d P, one
+step removes most of the excess. When total has grown by `GROWTH`, P is made anew.
 
 Unlearning is the same with the opposite sign, as long as what is left is a sum of squares.
 """
@@ -37,9 +36,9 @@ CORRECTIONS = 20
 """Far more than it takes while P is accurate."""
 SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
-RIVAL = 1e-3
+RIVAL = 3e-3
 """Excess of weights for a ridge that is on trial."""
-LEADER = 1e-16
+LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
 
@@ -66,14 +65,16 @@ class TrackedInverse:
         """What `rebuild` does, as work in units; the memories must not change meanwhile."""
         D = self.memory.dimension
         self._lambda = self.ridge * self.memory.total
-        self.take((yield from inverting(self.memory, self._lambda * np.sqrt(GROWTH))))
+        inversion = yield from inverting(self.memory, self._lambda * np.sqrt(GROWTH))
+        yield from self.taking(inversion)
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
+        yield self._step_cost
         yield from self._descending(self.weights, self._residual, self._lambda, EXCESS)
 
-    def take(self, inversion: Inversion) -> None:
-        """Let P be an inverse that is done."""
-        inversion.put(self._P)
+    def taking(self, inversion: Inversion) -> Work[None]:
+        """Let P be an inverse that is done, as work in units."""
+        yield from inversion.putting(self._P)
         self._own_lambda = inversion.ridge
         self._count = 0
 
@@ -95,7 +96,8 @@ class TrackedInverse:
         self.ridge = ridge
         before, self._lambda = self._lambda, ridge * self.memory.total
         self._residual -= (self._lambda - before) * self.weights
-        if not self._correct(RIVAL):
+        descent = self._descending(self.weights, self._residual, self._lambda, RIVAL, True)
+        if not finished(descent):
             self.rebuild()
 
     @property
@@ -108,7 +110,7 @@ class TrackedInverse:
         """Nearly the best weights for another ridge, as work in units."""
         penalty, W = ridge * self.memory.total, self.weights.copy()
         R = self._residual - (penalty - self._lambda) * W
-        yield from self._descending(W, R, penalty, RIVAL)
+        yield from self._descending(W, R, penalty, RIVAL, conjugate=True)
         return W
 
     @property
@@ -118,7 +120,7 @@ class TrackedInverse:
 
     @property
     def _step_cost(self) -> float:
-        return 5.0 * self.memory.dimension**2 * self.weights.shape[1]
+        return 3.0 * self.memory.dimension**2 * self.weights.shape[1]
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
@@ -242,10 +244,13 @@ class TrackedInverse:
         """Descend until the certificate holds; False if it fails."""
         return finished(self._descending(self.weights, self._residual, self._lambda, excess))
 
-    def _descending(self, W: Array, R: Array, penalty: float, excess: float) -> Work[bool]:
-        """Conjugate gradients, preconditioned by P, until W is the leader but for some excess.
+    def _descending(
+        self, W: Array, R: Array, penalty: float, excess: float, conjugate: bool = False
+    ) -> Work[bool]:
+        """Descent, preconditioned by P, until W is the leader but for some excess; or False.
 
-        R is the residual, B - (A + penalty I) W. Both are changed in place.
+        R is the residual, B - (A + penalty I) W. Both are changed in place. One step is mostly
+        enough, and then steepest descent is as good as conjugate gradients, which need exact sums.
         """
         drift = penalty - self._own_lambda
         direction, image, before = W, R, np.full(W.shape[1], np.inf)
@@ -255,7 +260,7 @@ class TrackedInverse:
                 return True
             Z = self._apply(R)
             descent = (R * Z).sum(axis=0)
-            ratio = descent / np.where(before > 0, before, np.inf)
+            ratio = descent / np.where(before > 0, before, np.inf) * conjugate
             direction = Z + ratio * direction
             image = R + drift * Z + ratio * image  # (A + penalty I) times the direction
             curvature = (direction * image).sum(axis=0)
