@@ -40,8 +40,6 @@ PLACES = 800
 FIRST_RIDGE = 1e-3
 RIDGES = (1e-4, 1e-3, 1e-2)
 """Of which a stage takes the one with the least error on rows left out."""
-FIRST_ROWS = 2000
-"""Rows of the first round, about."""
 JUDGES = 500
 """Rows left out that choose a ridge, at least."""
 # Operations that take as long as a unit of a stage.
@@ -149,9 +147,8 @@ def _fit_stage(V: Array, Q: Array, weights: Array, rng: np.random.Generator) -> 
     P = unit_spread(few_inputs(rng, V.shape[1], (count,), few), V, weights)
     offsets = rng.normal(size=count)
     places = rng.permutation(len(V))[:PLACES]
-    some = slice(None, None, max(1, len(V) // FIRST_ROWS))
-    F = yield from _features(V[some], P, offsets, root[some])
-    first = yield from _ridge_fit(F, (Q * root)[some], (FIRST_RIDGE,))
+    F = yield from _features(V, P, offsets, root)
+    first = yield from _ridge_fit(F, Q * root, (FIRST_RIDGE,))
     gradients = yield from _gradients(V[places], P, offsets, first.W)
     found = draw_directions(gradients, int(FOUND * count), 1, rng)
     if found is not None:

@@ -25,7 +25,7 @@ from losse.work import Work, blocks
 # Active features encoded at once.
 _CHUNK_ENTRIES = 1 << 22
 # Operations that take as long as the encoding of a row.
-_ENCODING = 2e6
+_ENCODING = 1e6
 
 
 class Leader:

@@ -88,13 +88,11 @@ class RidgeSelector:
         self._start(solver)
 
     def reviewing(self, solver: Solver, spread: Callable[[], Array]) -> Work[None]:
-        """Put the winner in charge and begin the next round, as work in units."""
+        """Put the winner in charge, as work in units; the rows that follow make its rivals."""
         self._decide(solver, spread)
         yield from solver.solving()
         self._call(solver)
-        while not self._complete:
-            yield from self._making_next(solver)
-        self._start(solver)
+        self.rows_left = 1
 
     def opening(self, solver: Solver, rows: int, length: int) -> Work[None]:
         """A first and wide round of some length, after ``rows`` that no contestant is to predict.

@@ -63,10 +63,10 @@ class TrackedInverse:
 
     def rebuilding(self) -> Work[None]:
         """What `rebuild` does, as work in units; the memories must not change meanwhile."""
-        D = self.memory.dimension
-        self._lambda = self.ridge * self.memory.total
-        inversion = yield from inverting(self.memory, self._lambda * np.sqrt(GROWTH))
+        D, penalty = self.memory.dimension, self.ridge * self.memory.total
+        inversion = yield from inverting(self.memory, penalty * np.sqrt(GROWTH))
         yield from self.taking(inversion)
+        self._lambda = penalty
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
         yield self._step_cost
@@ -75,7 +75,7 @@ class TrackedInverse:
     def taking(self, inversion: Inversion) -> Work[None]:
         """Let P be an inverse that is done, as work in units."""
         yield from inversion.putting(self._P)
-        self._own_lambda = inversion.ridge
+        self._lambda = self._own_lambda = inversion.ridge
         self._count = 0
 
     def follow_only(self, features: Features) -> None:
