@@ -59,8 +59,10 @@ def test_the_old_encoder_serves_until_the_new_one_has_learned_all_rows():
         if not builds(warm):
             break
         assert warm.encoder_ is old
-    assert all(errors) and len(errors) > 2
-    assert isinstance(warm.encoder_, AdaptiveEncoder) and warm.encoder_ is not old
+    assert all(errors)
+    assert len(errors) > 2
+    assert isinstance(warm.encoder_, AdaptiveEncoder)
+    assert warm.encoder_ is not old
     n = warm.n_samples_seen_
     scratch = learn(FTLRegressor(warm.encoder_, ridge=1e-3), 0, n)
     np.testing.assert_allclose(memory(warm).A, memory(scratch).A, rtol=1e-8, atol=1e-8)
@@ -77,7 +79,7 @@ def test_the_encoder_is_that_of_a_build_at_once():
 
 
 @pytest.mark.usefixtures("slow")
-@pytest.mark.parametrize("n", (160, 176, 204))
+@pytest.mark.parametrize("n", [160, 176, 204])
 @pytest.mark.parametrize("parameters", [{}, {"discount": 0.99, "ridge": "auto"}])
 @pytest.mark.parametrize("way", ["file", "pickle", "copy"])
 def test_a_copy_goes_on_bit_for_bit(n, parameters, way, tmp_path):
@@ -149,7 +151,8 @@ def test_rows_unlearned_in_the_middle_of_a_build_never_come_back(gone):
 @pytest.mark.usefixtures("slow")
 def test_merging_in_the_middle_of_a_build():
     merged = learn(model(), 0, 164).merge(learn(model(), 200, 240))
-    assert not builds(merged) and merged.n_samples_seen_ == 204
+    assert not builds(merged)
+    assert merged.n_samples_seen_ == 204
     whole = FTLRegressor(merged.encoder_, ridge=1e-3)
     whole.fit(np.r_[X[:164], X[200:240]], np.r_[Y[:164], Y[200:240]])
     np.testing.assert_allclose(memory(merged).A, memory(whole).A, rtol=1e-8, atol=1e-8)
@@ -232,4 +235,5 @@ def test_rivals_are_made_one_after_the_other():
         made.append(auto._learner._leader._selector._made)
     steps = np.diff(made)
     assert steps.max() <= 2  # the one at hand comes with the last that is made
-    assert max(made) == 5 and auto.ridge_ != 1e-3
+    assert max(made) == 5
+    assert auto.ridge_ != 1e-3
