@@ -121,6 +121,42 @@ def test_all_imagined_rows_of_a_training_call_are_computed_together():
     assert len(model.asked[0]) == 16
 
 
+@pytest.mark.parametrize("name", ["stable_baselines3.SAC", "sbx.SAC"])
+def test_a_pool_gets_rows_after_each_update_and_drops_the_oldest(name):
+    options = {"pool_steps": 20, "pool_rows": 3, "update_every": 5, "real_share": 0.25}
+    agent, model = watched(name, planning_steps=2, learning_starts=10, **options)
+    asked = []
+    predict = model._predict
+    model._predict = lambda states, actions: asked.append(len(states)) or predict(states, actions)
+    agent.learn(60)
+    buffer = agent.replay_buffer
+    # Beside the errors of 5 rows each, 15 rows at a time: 3 for each of 5 real steps.
+    assert set(asked) == {5, 15}
+    assert asked.count(15) == 10
+    assert len(buffer._pool) == 20 * 3
+    kinds = is_imagined(buffer.sample(4 * 8)).reshape(4, 8)
+    assert (kinds.sum(axis=1) == 6).all()
+    copy = pickle.loads(pickle.dumps(buffer))
+    before, after = buffer._pool.state(), copy._pool.state()
+    assert all(np.array_equal(before["columns"][k], after["columns"][k]) for k in after["columns"])
+
+
+def test_rows_are_kept_for_continuous_actions_only_unless_told():
+    assert watched("stable_baselines3.SAC")[0].replay_buffer.options.pool_steps == 1000
+    assert watched("stable_baselines3.DQN")[0].replay_buffer.options.pool_steps == 0
+    agent, _ = watched("stable_baselines3.DQN", planning_steps=2, pool_steps=10, pool_rows=4)
+    agent.learn(40)
+    agent.replay_buffer.end_training_call()
+    assert not is_imagined(agent.replay_buffer.sample(8)).any()  # one real minibatch comes first
+    assert is_imagined(agent.replay_buffer.sample(8)).all()
+
+
+def test_a_horizon_grows_along_its_schedule():
+    agent, _ = watched("stable_baselines3.SAC", horizon=(20, 40, 1, 5), pool_rows=10)
+    agent.learn(40)
+    assert agent.replay_buffer.options.horizon_at(30) == 3
+
+
 def test_the_model_learns_true_next_observations_and_terminations():
     agent, model = watched(env=Line(limit=6), exploration_initial_eps=1.0)
     agent.learn(100)
@@ -214,6 +250,12 @@ def test_bad_arguments():
         ({"real_share": None}, TypeError),
         ({"search_control": "magic"}, ValueError),
         ({"horizon": 0}, ValueError),
+        ({"horizon": (5, 5, 1, 2)}, ValueError),
+        ({"horizon": (0, 5, 0, 2)}, ValueError),
+        ({"horizon": (1, 2)}, TypeError),
+        ({"pool_steps": -1}, ValueError),
+        ({"pool_steps": "long"}, TypeError),
+        ({"pool_rows": 0}, ValueError),
         ({"update_every": 200}, ValueError),
         ({"planing_steps": 3}, TypeError),
         ({"optimize_memory_usage": True}, ValueError),

@@ -22,6 +22,8 @@ OTHER = DynaOptions(
     horizon=2,
     real_share=0.25,
     greedy_share=0.75,
+    pool_steps=10,
+    pool_rows=20,
     target_update_gradient_steps=50,
 )
 
@@ -37,7 +39,9 @@ def test_all_ways_have_the_same_defaults():
     buffer = DynaReplayBuffer(100, line.observation_space, line.action_space)
     assert buffer.options == DynaOptions().resolved(discrete=True)
     assert Training(env="CartPole-v1").dyna == DynaOptions()
-    assert Settings.read(["--env", "CartPole-v1"]).training.dyna == DynaOptions()
+    assert (
+        Settings.read(["--env", "FrozenLake-v1"]).training.dyna == DynaOptions()
+    )  # it has no preset
 
 
 def test_every_option_arrives_whichever_way_it_is_given():
@@ -46,6 +50,11 @@ def test_every_option_arrives_whichever_way_it_is_given():
     whole = make_dyna(type(small()), Line(), options=OTHER, buffer_size=100).replay_buffer.options
     read = Settings.read(["--env", "CartPole-v1", *flags(OTHER)]).training.dyna
     assert one_by_one == whole == read == OTHER
+
+
+def test_a_schedule_of_horizons_is_read_from_the_command_line():
+    arguments = ["--env", "CartPole-v1", "--horizon", "20", "40", "1", "5"]
+    assert Settings.read(arguments).training.dyna.horizon == (20, 40, 1, 5)
 
 
 def test_single_options_take_precedence_over_the_whole():

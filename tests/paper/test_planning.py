@@ -1,33 +1,10 @@
-"""Planning alone: the simulator is the environment, and every kind of agent leaves a record."""
+"""Planning alone: every kind of agent leaves a record."""
 
-import gymnasium
-import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
 
 from losse.paper.planning import alone
-from losse.paper.planning.simulator import PUTS, Simulator
-
-
-@pytest.mark.parametrize("name", PUTS)
-def test_the_simulator_does_what_the_environment_does(name):
-    env, model = gymnasium.make(name), Simulator(name)
-    env.action_space.seed(0)
-    obs, _ = env.reset(seed=0)
-    for _ in range(80):
-        action = env.action_space.sample()
-        imagined, rewards, ends = model.step(obs[None], np.array([action]))
-        after, reward, terminated, truncated, _ = env.step(action)
-        np.testing.assert_allclose(imagined[0], after, atol=1e-5)
-        assert rewards[0] == pytest.approx(reward, abs=1e-5)
-        assert ends[0] == terminated
-        obs = env.reset()[0] if terminated or truncated else after
-
-
-def test_other_environments_are_refused():
-    with pytest.raises(ValueError, match="env_id='Hopper-v5' is not known"):
-        Simulator("Hopper-v5")
 
 
 @pytest.mark.parametrize("method", ["losse", "oracle", "model-free", "dyna"])

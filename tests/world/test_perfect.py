@@ -8,10 +8,15 @@ import pytest
 from gymnasium.wrappers import RescaleObservation, TransformObservation, TransformReward
 
 from losse.envs import ExploringStarts
+from losse.envs.simulated_dynamics import PUTS
 from losse.envs.true_dynamics import KNOWN
 from losse.world import PerfectModel
 
 ONE = np.float32(1)
+CLIPPED = {"Walker2d-v5", "InvertedDoublePendulum-v5"}
+"""Velocities beyond 10 are not shown."""
+ENDING = {"CartPole-v1", "Hopper-v5", "Walker2d-v5", "InvertedPendulum-v5"}
+ENDING |= {"InvertedDoublePendulum-v5"}
 
 
 def environment(name, rescaled, **options):
@@ -48,6 +53,35 @@ def test_its_steps_are_those_of_the_environment(name, rescaled):
     np.testing.assert_array_equal(imagined[2], terminated)
     assert imagined[0].dtype == np.float32
     assert terminated.any()
+
+
+@pytest.mark.parametrize("name", PUTS)
+def test_a_simulator_does_what_the_environment_does(name):
+    if name not in ("CartPole-v1", "Pendulum-v1", "MountainCarContinuous-v0"):
+        pytest.importorskip("mujoco")
+    env = gymnasium.make(name)
+    model = PerfectModel(env)
+    env.action_space.seed(0)
+    obs, _ = env.reset(seed=0)
+    slow, ends = 0, 0
+    for _ in range(80):
+        action = env.action_space.sample()
+        imagined, rewards, terminated = model.step(obs[None], np.array([action]))
+        after, reward, ended, cut, _ = env.step(action)
+        if name not in CLIPPED or np.abs(obs).max() < 10:
+            np.testing.assert_allclose(imagined[0], after, atol=1e-5)
+            assert rewards[0] == pytest.approx(reward, abs=1e-5)
+            assert terminated[0] == ended
+            slow += 1
+        ends += ended
+        obs = env.reset()[0] if ended or cut else after
+    assert slow > 10
+    assert (ends > 0) == (name in ENDING)
+
+
+def test_exploring_starts_need_rules():
+    with pytest.raises(ValueError, match="do without exploring starts"):
+        ExploringStarts(gymnasium.make("Pendulum-v1"))
 
 
 def test_it_has_nothing_to_learn_but_counts():
@@ -98,8 +132,8 @@ def test_it_comes_back_as_it_was(tmp_path):
 
 
 def test_what_it_cannot_know_is_refused():
-    with pytest.raises(ValueError, match="'CartPole-v1' are not known"):
-        PerfectModel(gymnasium.make("CartPole-v1"))
+    with pytest.raises(ValueError, match="'Ant-v5' are not known"):
+        PerfectModel(gymnasium.make("Ant-v5"))
     env = gymnasium.make("MountainCar-v0")
     for wrapped in (
         TransformObservation(env, lambda obs: obs + 1, env.observation_space),

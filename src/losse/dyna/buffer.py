@@ -19,6 +19,7 @@ from losse.dyna.divergence import DivergenceGuard, require_healthy
 from losse.dyna.imagination import imagine
 from losse.dyna.meter import Meter, one_step_errors
 from losse.dyna.options import DynaOptions
+from losse.dyna.pool import Pool
 from losse.dyna.search import Visited, require_suitable
 from losse.world import WorldModel
 from losse.world.transitions import Transitions
@@ -32,7 +33,8 @@ class DynaReplayBuffer(ReplayBuffer):
     Real transitions go in as usual. Every ``update_every`` of them are learned by the world model.
     What comes out is laid out minibatch by minibatch, whether the agent draws all minibatches of a
     training call at once, as SBX does, or one by one. All imagined transitions of a training call
-    are computed together when the first is asked for.
+    are computed together when the first is asked for; or they are drawn from a `Pool`, which gets
+    new ones after each update of the model.
 
     A training call begins with the first minibatch after a real step. The buffer must find that out
     by itself: agents tell their callbacks, but not their buffers, and an agent of `make_dyna`
@@ -124,6 +126,8 @@ handle_timeout_termination
         self._guard = DivergenceGuard()
         self._unlearned = 0
         self._warned = False
+        self._pool = Pool(int(self.options.pool_steps) * self.options.pool_rows)
+        self._unimagined = 0  # real transitions since the pool was renewed
         self.end_training_call()
 
     def bind(self, agent: Any, world_model: WorldModel | None) -> None:
@@ -175,6 +179,7 @@ handle_timeout_termination
         super().add(obs, next_obs, action, reward, done, infos)
         self.end_training_call()
         self._unlearned = min(self._unlearned + self.n_envs, self.capacity)
+        self._unimagined += self.n_envs
         if self.bound and self._unlearned >= self.options.update_every:
             self.flush()
 
@@ -248,21 +253,32 @@ handle_timeout_termination
         return self.dones[step, env] > 0
 
     def _planned(self, n: int, env: Any) -> list[Rows]:
-        """The next imagined rows; when there are none left, those of a whole training call."""
-        agent, model = self._agent, self._model
-        assert model is not None
+        """The next imagined rows: from the pool, or from those of a whole training call."""
+        if self._pool.capacity:
+            if not len(self._pool) or self._unimagined >= self.options.update_every:
+                rows = self.options.pool_rows * min(self._unimagined, self.options.update_every)
+                self._pool.add(self._imagined(max(1, rows), env))
+                self._unimagined = 0
+            return self._columns(self._pool.draw(n, self._rng), env)
         if not self._plans or len(self._plans[0]) < n:
-            began = time.perf_counter()
+            agent = self._agent
             call = agent.gradient_steps if agent.gradient_steps > 0 else 1
             rest = self.options.imagined(self._drawn, max(0, call - self._drawn), agent.batch_size)
-            visited = Visited(self, agent, env, self._rng)
-            made = imagine(agent, model, self.options, visited, max(n, int(rest.sum())))
-            self._guard.require(made, model)
-            self._plans = self._columns(made, env)
-            self.meter.imagination_seconds += time.perf_counter() - began
+            self._plans = self._columns(self._imagined(max(n, int(rest.sum())), env), env)
         taken = [column[:n] for column in self._plans]
         self._plans = [column[n:] for column in self._plans]
         return taken
+
+    def _imagined(self, n: int, env: Any) -> Transitions:
+        """Rows that are imagined now."""
+        agent, model = self._agent, self._model
+        assert model is not None
+        began = time.perf_counter()
+        visited = Visited(self, agent, env, self._rng)
+        made = imagine(agent, model, self.options, visited, n)
+        self._guard.require(made, model)
+        self.meter.imagination_seconds += time.perf_counter() - began
+        return made
 
     def _columns(self, made: Transitions, env: Any) -> list[Rows]:
         """Transitions as agents take them: normalised by ``env``, never cut off by a time limit."""
@@ -294,8 +310,8 @@ handle_timeout_termination
     def __getstate__(self) -> dict[str, Any]:
         """Plain values, without agent and model, and without rows that are empty still."""
         state = vars(self) | {"options": asdict(self.options), "meter": asdict(self.meter)}
-        state["guard"] = self._guard.largest
-        for name in ("conversion", "_agent", "_model", "_guard", "_plans", "_drawn"):
+        state |= {"guard": self._guard.largest, "pool": self._pool.state()}
+        for name in ("conversion", "_agent", "_model", "_guard", "_plans", "_drawn", "_pool"):
             del state[name]
         if not self.full:
             state |= {name: state[name][: self.pos].copy() for name in _COLUMNS}
@@ -306,6 +322,7 @@ handle_timeout_termination
         self.options = DynaOptions(**state.pop("options"))
         self.meter = Meter(**state.pop("meter"))
         self._guard = DivergenceGuard(state.pop("guard"))
+        self._pool = Pool.restored(state.pop("pool"))
         self.__dict__.update(state)
         self.conversion = Conversion(self.observation_space, self.action_space)
         self._agent = self._model = None

@@ -22,11 +22,12 @@ def imagine(
     where they are too few.
     """
     control = SEARCH_CONTROLS[options.search_control]
-    n_starts = -(-n // options.horizon)
+    horizon = options.horizon_at(agent.num_timesteps)
+    n_starts = -(-n // horizon)
     starts = control.starts(visited, n_starts)
     share = _own_share(agent) if control.own_actions else options.greedy_share
 
-    if options.horizon == 1:
+    if horizon == 1:
         actions = _actions(agent, visited, starts, share)
         next_obs, rewards, terminated = model.step(starts, actions)
         return Transitions(starts, actions, rewards, next_obs, terminated)
@@ -36,7 +37,7 @@ def imagine(
         padded = np.concatenate([obs, np.repeat(obs[:1], n_starts - len(obs), axis=0)])
         return _actions(agent, visited, padded, share)[: len(obs)]
 
-    rolled = model.rollout(starts, policy, options.horizon)
+    rolled = model.rollout(starts, policy, horizon)
     rows = visited.rng.permutation(len(rolled))[:n]
     if len(rows) < n:
         rows = np.concatenate([rows, visited.rng.integers(len(rolled), size=n - len(rows))])

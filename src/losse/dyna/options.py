@@ -6,22 +6,27 @@ option is a new field here: it is then an argument of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from losse.checks import check_count
 from losse.dyna.agents import AGENTS, BACKENDS
 from losse.dyna.models import METHODS
 from losse.dyna.search import SEARCH_CONTROLS
+from losse.envs.terminations import known_termination
+from losse.world.registry import METHODS as WORLD_MODELS
 
 ALTERNATE = "alternate"
 AUTO = "auto"
 MBPO_SHARE = 0.05
+MBPO_POOL_STEPS = 1000
 
 if TYPE_CHECKING:
     AgentName: TypeAlias = str
@@ -49,7 +54,8 @@ class DynaOptions:
         Where imagination starts: uniform (over all visited states, as in the paper), on-policy,
         prioritised or hill-climbing.
     horizon
-        Imagined steps from each start.
+        Imagined steps from each start; or four numbers, as MBPO has them: from the first number
+        of environment steps to the second, the horizon grows from the third to the fourth.
     real_share
         Share of real rows in each minibatch, from 0 to 1; or alternate: one real minibatch per
         training call, then planning_steps imagined ones; or auto, as in the paper: alternate for
@@ -57,6 +63,13 @@ class DynaOptions:
     greedy_share
         Share of imagined actions that are the agent's, if its policy is deterministic; others are
         drawn uniformly. Stochastic policies draw theirs by themselves.
+    pool_steps
+        Environment steps for which imagined rows are kept in a pool, from which minibatches are
+        drawn; the pool gets new rows after each update of the model. 0 imagines all rows of each
+        training call anew; auto is 0 for discrete actions, as in the paper, and 1000 for continuous
+        ones, as in MBPO.
+    pool_rows
+        Imagined rows per environment step, if there is a pool.
     target_update_gradient_steps
         Gradient steps between updates of the target network, for DQN and its kind made by
         `make_dyna`. Their own target_update_interval counts environment steps; it is used instead
@@ -75,15 +88,20 @@ class DynaOptions:
     planning_steps: int = 16
     update_every: int = 25
     search_control: SearchName = "uniform"
-    horizon: int = 1
+    horizon: int | tuple[int, int, int, int] = 1
     real_share: float | str = AUTO
     greedy_share: float = 0.5
+    pool_steps: int | str = AUTO
+    pool_rows: int = 100
     target_update_gradient_steps: int = 100
 
     def __post_init__(self) -> None:
         check_count("planning_steps", self.planning_steps, at_least=0)
-        for name in ("update_every", "horizon", "target_update_gradient_steps"):
+        for name in ("update_every", "pool_rows", "target_update_gradient_steps"):
             check_count(name, getattr(self, name))
+        _check_horizon(self.horizon)
+        if self.pool_steps != AUTO:
+            check_count("pool_steps", self.pool_steps, at_least=0)
         if self.real_share not in (ALTERNATE, AUTO):
             check_share("real_share", self.real_share, f' or "{ALTERNATE}" or "{AUTO}"')
         check_share("greedy_share", self.greedy_share)
@@ -106,9 +124,23 @@ class DynaOptions:
 
     def resolved(self, *, discrete: bool) -> DynaOptions:
         """Options in which "auto" has become the paper's setting for such actions."""
-        if self.real_share != AUTO:
-            return self
-        return replace(self, real_share=ALTERNATE if discrete else MBPO_SHARE)
+        share, pool = self.real_share, self.pool_steps
+        if share == AUTO:
+            share = ALTERNATE if discrete else MBPO_SHARE
+        if pool == AUTO:
+            pool = 0 if discrete else MBPO_POOL_STEPS
+        return replace(self, real_share=share, pool_steps=pool)
+
+    def horizon_at(self, steps: int) -> int:
+        """Imagined steps from each start after some environment steps.
+
+        >>> [DynaOptions(horizon=(20, 120, 1, 11)).horizon_at(n) for n in (0, 20, 75, 120, 500)]
+        [1, 1, 6, 11, 11]
+        """
+        if isinstance(self.horizon, int):
+            return self.horizon
+        first, last, shortest, longest = self.horizon
+        return int(np.interp(steps, (first, last), (shortest, longest)))
 
     def imagined(self, first: int, n_minibatches: int, batch_size: int) -> npt.NDArray[np.bool_]:
         """Whether each row of consecutive minibatches is imagined.
@@ -156,8 +188,10 @@ class Training:
         Library of the agent: auto is SBX (JAX) where it has the agent, else SB3 (PyTorch).
     model
         World model. Without one: model-free takes one gradient step per training call,
-        model-free-matched as many as with planning. With oracle the model is the truth, for the
-        environments of discrete control.
+        model-free-matched as many as with planning. With oracle the model is the truth, for
+        environments in which it is known.
+    termination
+        Whether the model learns how episodes end, or knows the rule of the environment.
     steps
         Environment steps.
     seed
@@ -192,6 +226,7 @@ class Training:
     agent: AgentName = "dqn"
     backend: BackendName = "auto"
     model: ModelName = "losse"
+    termination: Literal["learned", "known"] = "learned"
     steps: int = 15_000
     seed: int = 0
     n_envs: int = 1
@@ -216,6 +251,70 @@ class Training:
         check_choice("agent", self.agent, AGENTS)
         check_choice("backend", self.backend, BACKENDS)
         check_choice("model", self.model, METHODS)
+        check_choice("termination", self.termination, ("learned", "known"))
+        self.rules()  # raises where they are not known
+
+    def rules(self) -> dict[str, Any]:
+        """What the world model is told about the environment: arguments of its class.
+
+        >>> Training(env="Pendulum-v1", termination="known").rules()
+        {'termination': 'never'}
+        """
+        if self.termination == "learned" or self.model not in WORLD_MODELS:
+            return {}
+        return {"termination": known_termination(self.env)}
+
+    def arguments(self) -> dict[str, Any]:
+        """Named arguments of `make_dyna` for this training, beside agent and environment.
+
+        >>> Training(env="CartPole-v1", steps=2000).arguments()["buffer_size"]
+        2000
+        """
+        return {
+            "world_model": self.model,
+            "options": self.dyna,
+            "model_options": (self.rules() | dict(self.model_options)) or None,
+            "seed": self.seed,
+            "buffer_size": min(1_000_000, self.steps),
+            **self.agent_options,
+        }
+
+    def make_env(self, limit: int | None = None) -> gymnasium.Env[Any, Any]:
+        """One environment as agents see it; ``limit`` is that of an episode's steps."""
+        env = gymnasium.make(self.env, limit, **self.env_options)
+        return rescaled(env) if self.rescale_obs else env
+
+
+def rescaled(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """An environment whose observations go from -1 to 1.
+
+    >>> rescaled(gymnasium.make("MountainCar-v0")).observation_space
+    Box(-1.0, 1.0, (2,), float32)
+    """
+    space = env.observation_space
+    if not (isinstance(space, spaces.Box) and space.is_bounded()):
+        raise ValueError(
+            f"rescale_obs=True needs observations with finite bounds, not {space}: leave it out, "
+            "or normalise by what is seen, with VecNormalize."
+        )
+    return gymnasium.wrappers.RescaleObservation(env, np.float32(-1), np.float32(1))
+
+
+def _check_horizon(horizon: Any) -> None:
+    if isinstance(horizon, int):
+        check_count("horizon", horizon)
+        return
+    if not isinstance(horizon, Sequence) or len(horizon) != 4:
+        raise TypeError(
+            f"horizon={horizon!r} must be a number of steps, or four: the environment steps from "
+            "and until which it grows, and its first and last value."
+        )
+    for value in horizon:
+        check_count("horizon", value, at_least=0)
+    if horizon[0] >= horizon[1] or not min(horizon[2:]) >= 1:
+        raise ValueError(
+            f"horizon={horizon!r} must grow over at least one environment step, from at least 1."
+        )
 
 
 def check_share(name: str, value: Any, others: str = "") -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dpotri, dtrtri
 
@@ -80,11 +80,11 @@ class Stage:
         units, outputs = -(-m // UNITS) * UNITS, self.weights.shape[1]
         directions, offsets = aligned((d, units), np.float32), aligned((units,), np.float32)
         weights = aligned((units, padded(outputs, np.float32)), np.float32)
-        directions[:, :m] = self.directions / BOUND
-        offsets[:m] = self.offsets
-        weights[:m, :outputs] = self.weights[:m]
+        directions[:, :m] = _moderate(self.directions / BOUND)
+        offsets[:m] = _moderate(self.offsets)
+        weights[:m, :outputs] = _moderate(self.weights[:m])
         affine = aligned((d, weights.shape[1]), np.float32)
-        affine[:, :outputs] = self.weights[m:-1]
+        affine[:, :outputs] = _moderate(self.weights[m:-1])
         return directions, offsets, weights, affine, self.weights[-1].copy()
 
     def __getstate__(self) -> dict[str, Array]:
@@ -163,13 +163,12 @@ def _features(V: Array, P: Array, offsets: Array, root: Array) -> Work[Array]:
     n, d = V.shape
     m = P.shape[1]
     F = np.empty((n, m + d + 1))
-    F[:, m : m + d] = V
-    F[:, -1] = 1.0
-    F[:, m:] *= root
     single = (P / BOUND).astype(np.float32), offsets.astype(np.float32)
     for part in blocks(n, m * (_BEND + 2 * d)):
         H, _ = _squashed(V[part], *single)
         F[part, :m] = H * _gate(H) * root[part]
+        F[part, m:-1] = V[part] * root[part]
+        F[part, -1:] = root[part]
         yield (part.stop - part.start) * m * (_BEND + 2.0 * d)
     return F
 
@@ -201,6 +200,26 @@ def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     return out
 
 
+def _moderate(values: Array) -> Array:
+    """Values within the range of single precision, which no data but only a file may leave."""
+    return np.clip(values, -1e20, 1e20)
+
+
+def _factor(A: Array, ridge: float) -> Array:
+    """Lower Cholesky factor of A + ridge I, of A's lower triangle.
+
+    Where rounding forbids it, the ridge becomes larger.
+    """
+    diagonal = A.diagonal()
+    while True:
+        M = A.copy(order="F")
+        np.einsum("ii->i", M)[:] = diagonal + ridge
+        try:
+            return np.asarray(cholesky(M, lower=True, overwrite_a=True, check_finite=False))
+        except LinAlgError:  # inputs that are large and not scaled
+            ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
+
+
 def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal | _Dual"]:
     """The best of some ridge regressions, by the errors of some rows under all others' fit."""
     n, D = F.shape
@@ -210,11 +229,9 @@ def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal |
     judges = slice(None, None, max(1, n // JUDGES))
     best, least = None, np.inf
     for ridge in ridges:
-        A = system.copy(order="F")
-        A[np.diag_indices(len(A))] += ridge * n
-        L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        L = _factor(system, ridge * n)
         fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
-        yield len(A) ** 3 + 2.0 * len(A) ** 2 * Q.shape[1]
+        yield len(L) ** 3 + 2.0 * len(L) ** 2 * Q.shape[1]
         error = 0.0
         if len(ridges) > 1:
             residual = yield from fit.residuals(judges)

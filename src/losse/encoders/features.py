@@ -69,7 +69,7 @@ class Features(ABC):
 
     @abstractmethod
     def quadratic(self, P: Array) -> Array:
-        """phi^T P phi of each row, for a symmetric P."""
+        """phi^T P phi of each row, for a symmetric P, which may be padded."""
 
     @abstractmethod
     def with_values(self, values: Array) -> Self:
@@ -82,6 +82,10 @@ class Features(ABC):
     def squared(self) -> Self:
         """Each entry squared."""
         return self.with_values(self.values**2)
+
+    def size(self, weights: Array) -> float:
+        """Sum of w ||phi||^2: what these rows add to the trace of A."""
+        return float(weights @ np.einsum("ij,ij->i", self.values, self.values))
 
     @abstractmethod
     def room(self, n: int) -> Self:
@@ -164,7 +168,7 @@ class SparseFeatures(Features):
         combine_rows(self.indices, self.values, P, out)
 
     def quadratic(self, P: Array) -> Array:
-        """phi^T P phi of each row, for a symmetric P."""
+        """phi^T P phi of each row, for a symmetric P, which may be padded."""
         out = np.empty(len(self))
         quadratic_rows(self.indices, self.values, P, out)
         return out
@@ -237,8 +241,9 @@ class DenseFeatures(Features):
         np.matmul(self.values, P[: self.dimension], out=out)
 
     def quadratic(self, P: Array) -> Array:
-        """phi^T P phi of each row, for a symmetric P."""
-        return np.asarray(((self.values @ P) * self.values).sum(axis=1))
+        """phi^T P phi of each row, for a symmetric P, which may be padded."""
+        D = self.dimension
+        return np.asarray(((self.values @ P[:D, :D]) * self.values).sum(axis=1))
 
     def with_values(self, values: Array) -> "DenseFeatures":
         """The same entries with other values."""

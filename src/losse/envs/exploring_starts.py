@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.core import ActType, ObsType
 
 from losse.envs.true_dynamics import true_dynamics
@@ -34,6 +35,7 @@ class ExploringStarts(gymnasium.Wrapper[ObsType, ActType, ObsType, ActType]):
 
     def __init__(self, env: gymnasium.Env[ObsType, ActType]) -> None:
         self._truth = true_dynamics(env)
+        self._truth.draw(np.random.default_rng(0))  # raises where starts are not known
         if env.observation_space != env.unwrapped.observation_space:
             raise ValueError(
                 f"{env} changes the observations: put that wrapper around ExploringStarts."

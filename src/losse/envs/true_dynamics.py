@@ -19,7 +19,10 @@ from losse.envs.gridworld_dynamics import at_goal, in_barrier, move
 from losse.typing import Array
 
 KNOWN = ("losse/Gridworld-v0", "MountainCar-v0", "Acrobot-v1")
-"""Ids of the environments that `true_dynamics` knows."""
+"""Ids of the environments whose rules are written down here, for many states at once.
+
+`losse.envs.simulated_dynamics.PUTS` has those whose simulator is set to each state instead.
+"""
 
 
 class Outcome(NamedTuple):
@@ -49,7 +52,7 @@ class TrueDynamics(ABC):
         self.high = np.asarray(high, dtype=np.float64)
 
     @abstractmethod
-    def step(self, states: Array, actions: NDArray[np.int64], rng: np.random.Generator) -> Outcome:
+    def step(self, states: Array, actions: NDArray[Any], rng: np.random.Generator) -> Outcome:
         """Outcome of each action in each state; ``rng`` is for environments with noise."""
 
     @abstractmethod
@@ -200,8 +203,12 @@ def true_dynamics(env: gymnasium.Env[Any, Any]) -> TrueDynamics:
     found = _TRUTHS.get(type(env.unwrapped))
     if found is None:
         name = env.spec.id if env.spec else type(env.unwrapped).__name__
+        from losse.envs.simulated_dynamics import PUTS, SimulatedDynamics
+
+        if name in PUTS:
+            return SimulatedDynamics(env)
         raise ValueError(
-            f"the true dynamics of {name!r} are not known: choose from {', '.join(KNOWN)}, or do "
-            "without a perfect model and exploring starts."
+            f"the true dynamics of {name!r} are not known: choose from "
+            f"{', '.join((*KNOWN, *PUTS))}, or do without a perfect model and exploring starts."
         )
     return found(env.unwrapped)

@@ -86,21 +86,31 @@ class Leader:
         """Variances of targets, (n, n_outputs); ``unit`` is the weight that counts as one row."""
         if self.total == 0.0:  # all was unlearned
             return np.full((len(X), self.n_outputs), np.inf)
-        if self._posterior is None:
-            self._posterior = new_posterior(self._solver, unit, discount)
+        posterior = self._posterior
+        if posterior is None or not posterior.serves:
+            self._posterior = posterior = None  # room for the next
+            self._posterior = posterior = new_posterior(self._solver)
         step = self.rows_at_once
         parts = range(0, len(X), step)
         features = (self.encoder.encode(X[first : first + step]) for first in parts)
-        return np.concatenate([self._posterior.variance(part) for part in features])
+        try:
+            variances = [posterior.variance(part, unit, discount) for part in features]
+        except np.linalg.LinAlgError:  # rounding: what it has kept cannot follow
+            self._posterior = None
+            return self.variances(X, unit, discount)
+        return np.concatenate(variances)
 
     def squared_errors(self) -> Array:
         """Sum of w (y - W^T phi)^2 of all rows, per output."""
         solver = self._solver
         return solver.memory.squared_errors(solver.weights)[: self.n_outputs]
 
+    def certificate(self) -> float:
+        """Bound on the objective over the smallest possible one, less one."""
+        return self._solver.certificate()
+
     def learn(self, rows: Rows, spread: Callable[[], Array]) -> None:
         """Take rows in; ``spread`` returns the variance of the targets so far."""
-        self._posterior = None
         for part in rows.parts(self.rows_at_once):
             self._learn_part(part, spread)
 
@@ -172,7 +182,10 @@ class Leader:
             self._solver.learn(features, Y, rows.weights)
         except BaseException:
             self._solver.refresh()  # what was derived from the memories may be half made
+            self._posterior = None
             raise
+        if self._posterior is not None:
+            self._posterior.learned(features, rows.weights)
 
     def unlearn(self, rows: Rows, *, everything: bool) -> None:
         """Take rows out: all of them, or none and raise `NotLearnedError`.

@@ -16,6 +16,8 @@ Inputs are checked by whoever holds the learner: `losse.FTLRegressor` or a world
 from __future__ import annotations
 
 from copy import deepcopy
+from io import BytesIO
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +34,8 @@ from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.settings import Settings
 from losse.interrupts import deferred_interrupts
-from losse.storage.state import State, StateReader, nested
+from losse.storage.archive import Archive, archive_bytes
+from losse.storage.state import State, StateReader, nested, split
 from losse.typing import Array
 
 _MOST_OUTPUTS = 1 << 20
@@ -134,6 +137,11 @@ class Learner:
     def regret(self) -> Array:
         """Squared errors before learning, less those of the present weights, per output."""
         return (self._prequential.loss - self._leader.squared_errors()) / self.unit
+
+    @property
+    def certificate(self) -> float:
+        """Bound on the objective over the smallest possible one, less one."""
+        return self._leader.certificate()
 
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
@@ -422,6 +430,28 @@ class Learner:
         learner.n_samples = saved.count("n_samples_seen")
         learner._discounting.unit = saved.number("weight", at_least=1.0)
         return learner
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle as a checkpoint: what can be derived, and what is empty, takes no room."""
+        try:
+            values, arrays = split(self.state())
+        except TypeError:  # an encoder of somebody else, which no checkpoint can describe
+            return super().__reduce_ex__(protocol)
+        data = archive_bytes(type(self).__name__, 1, values, arrays)
+        return _unpickled, (type(self), self.settings, data)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy without the detour of pickling."""
+        same = type(self).__new__(type(self))
+        memo[id(self)] = same
+        same.__dict__.update(deepcopy(vars(self), memo))
+        return same
+
+
+def _unpickled(kind: type[Learner], settings: Settings, data: bytes) -> Learner:
+    """Learner that was pickled."""
+    archive = Archive(BytesIO(data), kind.__name__, newest=1)
+    return kind.read(settings, StateReader(archive, "the pickle"))
 
 
 def _fitted(encoder: Encoder, rows: Rows) -> Encoder:

@@ -28,8 +28,9 @@ class PerfectModel(WorldModel):
     Parameters
     ----------
     env
-        One of those in `losse.envs.true_dynamics.KNOWN`. Of the wrappers that change what is seen
-        it may have `gymnasium.wrappers.RescaleObservation`.
+        One of those in `losse.envs.true_dynamics.KNOWN`, or, more slowly, of those in
+        `losse.envs.simulated_dynamics.PUTS`. Of the wrappers that change what is seen it may have
+        `gymnasium.wrappers.RescaleObservation`.
     seed
         Of the noise.
 
@@ -100,6 +101,8 @@ def _bounds(env: gymnasium.Env[Any, Any]) -> tuple[Array, Array]:
 
 
 def _mapped(rows: Array, old: tuple[Array, Array], new: tuple[Array, Array]) -> Array:
-    """Rows of one box, in the units of another."""
+    """Rows of one box, in the units of another; if they are the same, they may be infinite."""
+    if np.array_equal(old, new):
+        return rows
     scale = (new[1] - new[0]) / (old[1] - old[0])
     return new[0] + (rows - old[0]) * scale

@@ -27,6 +27,10 @@ SCATTERED = 100.0
 """Operations of a matrix product in the time that one entry of A takes to be added to."""
 
 
+EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
+"""Rounding of an entry of A, which many rows have made, by its precision."""
+
+
 class NotLearnedError(ValueError):
     """Samples are to be unlearned that were not learned."""
 
@@ -63,6 +67,7 @@ class Memory(ABC):
         self.B = aligned((dimension, padded(n_outputs)))
         self.total = 0.0
         self.squares = np.zeros(padded(n_outputs))
+        self._peak = 0.0  # largest total that was ever rounded
 
     def padded(self, Y: Array) -> Array:
         """Targets (n, S) with rows padded like those of B."""
@@ -75,12 +80,17 @@ class Memory(ABC):
         self.add_products(features, weights)
         self._add_targets(features, Y, weights)
 
-    def adding(self, features: Features, Y: Array, weights: Array) -> Work[None]:
-        """What `add` does for many samples, as work in units."""
-        yield from self._adding_products(features, weights)
+    def adding(
+        self, features: Features, Y: Array, weights: Array, *, scattered: bool
+    ) -> Work[None]:
+        """What `add` does for many samples, as work in units.
+
+        Unless it is to be ``scattered`` as there, sums may be rounded in another order.
+        """
+        yield from self._adding_products(features, weights, scattered)
         self._add_targets(features, Y, weights)
 
-    def _adding_products(self, features: Features, weights: Array) -> Work[None]:
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
         active = features.values.shape[1]
         for part in blocks(len(features), SCATTERED * active**2):
             self.add_products(features[part], weights[part])
@@ -88,6 +98,7 @@ class Memory(ABC):
 
     def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
+        self._peak = max(self._peak, self.total)
         self.total += float(weights.sum())
         self.squares += weights @ (Y * Y)
 
@@ -99,11 +110,27 @@ class Memory(ABC):
         value = self.squares.sum() - (W * (self.B + residual)).sum()
         return float(max(value, penalty * (W * W).sum()))
 
+    def residual(self, W: Array, penalty: float) -> Array:
+        """B - (A + penalty I) W."""
+        return np.asarray(self.B - self.times(W) - penalty * W)
+
+    def doubt(self, W: Array, inverse: Array | float) -> float:
+        """Excess of the objective that the rounding of A may cause.
+
+        Each entry of A is off by some `EPSILON` of the roots of its row's and its column's
+        diagonal, times a random number. The gradient is then off by E W, and the objective by the
+        square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
+        """
+        diagonal = self.diagonal()
+        error = EPSILON[self.A.dtype.name] * max(1.0, self._peak / self.total)
+        return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
+
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
         for part in (self.A, self.B, self.squares):
             part *= factor
         self.total *= factor
+        self._peak *= factor
 
     def absorb(self, other: "Memory", factor: float) -> None:
         """Add the sums of another memory of the same layout, times ``factor``."""
@@ -117,7 +144,7 @@ class Memory(ABC):
         """Forget everything."""
         for part in (self.A, self.B, self.squares):
             part[...] = 0.0
-        self.total = 0.0
+        self.total = self._peak = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` if these samples cannot be part of the sums."""
@@ -195,6 +222,10 @@ class Memory(ABC):
     @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.square()
 
     @property
     @abstractmethod

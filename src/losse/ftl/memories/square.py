@@ -11,6 +11,9 @@ from losse.work import UNIT, Work, blocks
 LEAST_ROWS, MOST_ROWS = 64, 512
 """Rows that enter A together as a matrix product."""
 
+_ROWS = 256
+"""Rows of A that are changed to double precision at once."""
+
 
 class SquareMemory(Memory):
     """A as a full square, which is fastest to read row by row."""
@@ -20,13 +23,18 @@ class SquareMemory(Memory):
         self.A = np.zeros((dimension, dimension), dtype)
 
     def add_products(self, features: Features, weights: Array) -> None:
-        """A += sum of w phi phi^T."""
+        """A += sum of w phi phi^T.
+
+        Roots of the weights go into the features: A stays symmetric to the last bit.
+        """
+        if (abs(weights) != 1.0).any():
+            features, weights = features.scaled(np.sqrt(abs(weights))), np.sign(weights)
         features.add_products(weights, self.A)
 
-    def _adding_products(self, features: Features, weights: Array) -> Work[None]:
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
         n, D = len(features), self.dimension
-        if n < LEAST_ROWS or SCATTERED * features.values.shape[1] ** 2 < D**2:
-            yield from super()._adding_products(features, weights)
+        if scattered or n < LEAST_ROWS or SCATTERED * features.values.shape[1] ** 2 < D**2:
+            yield from super()._adding_products(features, weights, scattered)
             return
         for part in blocks(n, UNIT / MOST_ROWS):
             rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
@@ -44,6 +52,14 @@ class SquareMemory(Memory):
         """A W, for W with padded rows."""
         return np.asarray(self.A @ W.astype(self.A.dtype, copy=False), dtype=np.float64)
 
+    def residual(self, W: Array, penalty: float) -> Array:
+        """B - (A + penalty I) W, in double precision."""
+        out = self.B - penalty * W
+        for start in range(0, self.dimension, _ROWS):  # a copy of all of A would be large
+            rows = slice(start, start + _ROWS)
+            out[rows] -= self.A[rows].astype(np.float64, copy=False) @ W
+        return out
+
     def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
         """Some rows of A, times W with padded rows."""
         return np.asarray(self.A[cells] @ W, dtype=np.float64)
@@ -55,6 +71,10 @@ class SquareMemory(Memory):
     def square(self) -> Array:
         """A as a new full square of doubles."""
         return np.array(self.A, dtype=np.float64)
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.A
 
     @property
     def block_shape(self) -> tuple[int, int, int]:

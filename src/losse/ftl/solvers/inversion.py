@@ -11,6 +11,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dtrtri
 
 from losse._kernels.inverse import mirror
+from losse._kernels.simd import aligned, padded
 from losse.ftl.memories.base import Memory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
@@ -23,33 +24,37 @@ COPIED = 400.0
 
 
 class Inversion:
-    """(A + ridge I)^-1 in the making; ``A`` is a full square that is overwritten.
+    """(A + ridge I)^-1 of a memory's A as it is now, in the making.
 
     Where rounding makes the sum indefinite, `step` raises `numpy.linalg.LinAlgError`.
 
     Examples
     --------
+    >>> from losse.ftl.memories.square import SquareMemory
     >>> from losse.work import finished
-    >>> A = np.cov(np.random.default_rng(0).normal(size=(200, 300)))
-    >>> inversion = Inversion(A.copy(), 0.1)
+    >>> memory = SquareMemory(200, 1, "float64")
+    >>> memory.A[:] = np.cov(np.random.default_rng(0).normal(size=(200, 300)))
+    >>> inversion = Inversion(memory, 0.1)
     >>> while not inversion.done:
     ...     inversion.step()
-    >>> out = np.empty((200, 200))
-    >>> finished(inversion.putting(out))
-    >>> bool(np.allclose(out @ (A + 0.1 * np.eye(200)), np.eye(200)))
+    >>> P = finished(inversion.result())
+    >>> bool(np.allclose(P @ (memory.A + 0.1 * np.eye(200)), np.eye(200)))
     True
     """
 
-    def __init__(self, A: Array, ridge: float) -> None:
+    def __init__(self, memory: Memory, ridge: float) -> None:
         self.ridge = ridge
-        self._M = A
+        self._size = D = memory.dimension
         self._next = 0
-        np.einsum("ii->i", A)[:] += ridge
+        # What becomes of it has rows of whole lines.
+        self._M = aligned((padded(D), padded(D)))
+        memory.put_square(self._M[:D, :D])
+        np.einsum("ii->i", self._M)[:D] += ridge
 
     @property
     def done(self) -> bool:
         """Whether every block is swept."""
-        return self._next >= len(self._M)
+        return self._next >= self._size
 
     @property
     def cost(self) -> float:
@@ -59,7 +64,7 @@ class Inversion:
     def step(self) -> None:
         """Sweep another block. Only the upper triangle is kept."""
         M, first = self._M, self._next
-        block = slice(first, min(first + BLOCK, len(M)))
+        block = slice(first, min(first + BLOCK, self._size))
         pivot = np.triu(M[block, block])
         L = np.linalg.cholesky(pivot + np.triu(pivot, 1).T)
         inverse = np.tril(dtrtri(L, lower=1)[0])
@@ -75,25 +80,28 @@ class Inversion:
         M[block, block] = -(inverse.T @ inverse)
         self._next = block.stop
 
-    def putting(self, out: Array) -> Work[None]:
-        """Write the inverse when it is done, as work in units; ``out`` may be larger."""
-        M, D = self._M, len(self._M)
-        for band in blocks(D, COPIED * D):
-            np.negative(M[band, band.start :], out=out[band, band.start : D])
-            mirror(out[band, band])
-            out[band.stop : D, band] = out[band, band.stop : D].T
-            yield (band.stop - band.start) * COPIED * D
+    def result(self) -> Work[Array]:
+        """The inverse when it is done, as work in units; its rows and columns are padded."""
+        M, size = self._M, len(self._M)
+        for band in blocks(size, COPIED * size):
+            np.negative(M[band, band.start :], out=M[band, band.start :])
+            mirror(M[band, band])
+            M[band.stop :, band] = M[band, band.stop :].T
+            yield (band.stop - band.start) * COPIED * size
+        return M
 
     def state(self) -> State:
         """Values for a checkpoint."""
-        return {"M": self._M, "next": self._next, "ridge": self.ridge}
+        D = self._size
+        return {"M": self._M[:D, :D], "next": self._next, "ridge": self.ridge}
 
     @classmethod
-    def read(cls, saved: StateReader, dimension: int) -> "Inversion":
+    def read(cls, saved: StateReader, memory: Memory) -> "Inversion":
         """The inversion that `state` has described."""
-        inversion = cls(saved.array("M", (dimension, dimension)), 0.0)
-        inversion.ridge = saved.positive("ridge")
-        inversion._next = saved.count("next", at_most=dimension)
+        D = memory.dimension
+        inversion = cls(memory, saved.positive("ridge"))
+        inversion._M[:D, :D] = saved.array("M", (D, D))
+        inversion._next = saved.count("next", at_most=D)
         return inversion
 
 
@@ -103,7 +111,7 @@ def inverting(memory: Memory, ridge: float) -> Work[Inversion]:
     Where rounding makes the sum indefinite, the ridge grows tenfold until it is not.
     """
     while True:
-        inversion = Inversion(memory.square(), ridge)
+        inversion = Inversion(memory, ridge)
         try:
             while not inversion.done:
                 inversion.step()

@@ -42,7 +42,7 @@ class Renewal:
     def begin(self) -> None:
         """Start from the memories as they are now."""
         penalty = self._ridge * self._memory.total * np.sqrt(GROWTH)
-        self._inversion = Inversion(self._memory.square(), penalty)
+        self._inversion = Inversion(self._memory, penalty)
 
     def advance(self, features: Features, weights: Array, W: Array) -> TrackedInverse | None:
         """Do the share of a batch; return the inverse when it has followed all rows.
@@ -88,4 +88,4 @@ class Renewal:
             self._inverse = TrackedInverse(self._memory, self._ridge)
             self._inverse.restore(saved.part("inverse"), self._inverse.weights)
         else:
-            self._inversion = Inversion.read(saved.part("inversion"), self._memory.dimension)
+            self._inversion = Inversion.read(saved.part("inversion"), self._memory)

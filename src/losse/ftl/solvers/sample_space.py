@@ -8,6 +8,8 @@ off by a little raises the objective by less than a percent (`ridge_excess`); wh
 more than `DRIFT`, the factor is made anew.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -35,6 +37,14 @@ def ridge_excess(ratio: float) -> float:
     return (ratio - 1) ** 2 / (4 * ratio)
 
 
+class InverseTrace(NamedTuple):
+    """Trace of (Phi Phi^T + lambda I)^-1 for the first samples, and for which these are."""
+
+    value: float
+    size: int
+    penalty: float
+
+
 class SampleSpace:
     """Up to ``limit`` samples, and the weights that fit them best.
 
@@ -59,9 +69,40 @@ class SampleSpace:
         return self._kept[: self.size]
 
     @property
-    def gram(self) -> Array:
-        """Phi Phi^T of all samples."""
-        return self._gram[: self.size, : self.size]
+    def penalty(self) -> float:
+        """Lambda of the factor."""
+        return self._ridge
+
+    def half_solve(self, columns: Array) -> None:
+        """Overwrite columns, one row per sample, by L^-1 of them."""
+        n = self.size
+        solve_lower(self._factor[:n, :n], columns)
+
+    def inverse_trace(self, known: InverseTrace | None = None) -> InverseTrace:
+        """Trace of (Phi Phi^T + lambda I)^-1, starting from an earlier one.
+
+        It is the sum of squares in L^-1, whose rows stay while L grows. New ones are
+        [-L_22^-1 L_21 L_11^-1, L_22^-1].
+        """
+        n, L = self.size, self._factor
+        if known is None or known.penalty != self._ridge or known.size > n:
+            known = InverseTrace(0.0, 0, self._ridge)
+        first = known.size
+        if first == n:
+            return known
+        corner = np.eye(n - first)
+        solve_lower(L[first:n, first:n], corner)
+        value = known.value + float((corner**2).sum())
+        if first:
+            left = np.empty((first, n - first))
+            left[:] = (corner @ L[first:n, :first]).T
+            solve_lower(L[:first, :first], left, transposed=True)
+            value += float((left**2).sum())
+        return InverseTrace(value, n, self._ridge)
+
+    def has_room(self, n: int) -> bool:
+        """Whether n more samples may be added."""
+        return self.size + n <= self.limit
 
     def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> None:
         """Take a batch in; ``ridge`` is lambda after it."""
@@ -89,6 +130,10 @@ class SampleSpace:
         if other.size:
             n = other.size
             self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+
+    def excess(self, ridge: float) -> float:
+        """How far the weights can be from the best objective for this lambda, as a share of it."""
+        return ridge_excess(self._ridge / ridge)
 
     def settle(self, ridge: float) -> None:
         """Make the factor anew for exactly this lambda."""

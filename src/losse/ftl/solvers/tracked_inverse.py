@@ -56,6 +56,8 @@ class TrackedInverse:
         self.weights = aligned(memory.B.shape)
         self._residual = aligned(memory.B.shape)
         self._lambda = self._own_lambda = 0.0
+        self.renewed = False
+        """Whether P has been changed or made anew since this was last set to False."""
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
@@ -74,9 +76,10 @@ class TrackedInverse:
 
     def taking(self, inversion: Inversion) -> Work[None]:
         """Let P be an inverse that is done, as work in units."""
-        yield from inversion.putting(self._P)
+        self._P = yield from inversion.result()
         self._lambda = self._own_lambda = inversion.ridge
         self._count = 0
+        self.renewed = True
 
     def follow_only(self, features: Features) -> None:
         """Let P follow samples, each times the root of its weight; the weights do not."""
@@ -296,3 +299,4 @@ class TrackedInverse:
         dsyrk(-self._sign, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
         mirror(self._P)
         self._count = 0
+        self.renewed = True

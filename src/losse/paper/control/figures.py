@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from losse.paper.control.summary import interquartile
-from losse.paper.control.tasks import TASKS, curves_of, tasks_of
+from losse.paper.control.tasks import TASKS, Task, curves_of, tasks_of
 from losse.runs.record import Record
 from losse.runs.style import GREEN, ORANGE, PURPLE, SKY, VERMILION, plot_means, style_of
 from losse.runs.table import means_of
@@ -19,9 +19,11 @@ SIZES = (SKY, GREEN, PURPLE, VERMILION, ORANGE)
 """Colours of the coresets, by size."""
 
 
-def draw_curves(records: Sequence[Record], methods: Sequence[str]) -> Figure:
+def draw_curves(
+    records: Sequence[Record], methods: Sequence[str], tasks: Mapping[str, Task] = TASKS
+) -> Figure:
     """Normalised return along training, one task beside the other."""
-    envs = tasks_of(records)
+    envs = tasks_of(records, tasks)
     figure = Figure(figsize=(3.3 * len(envs), 3.3), layout="constrained")
     panels = figure.subplots(1, len(envs), sharey=True, squeeze=False)[0]
     for axes, env in zip(panels, envs, strict=True):
@@ -30,7 +32,7 @@ def draw_curves(records: Sequence[Record], methods: Sequence[str]) -> Figure:
             if own:
                 steps, returns = curves_of(own)
                 _plot(axes, steps, returns, style_of(method).line())
-        axes.set(title=TASKS[env].title, xlabel="environment steps")
+        axes.set(title=tasks[env].title, xlabel="environment steps")
         axes.locator_params(axis="x", nbins=4)
     panels[0].set(ylabel="normalised return")
     handles, labels = panels[0].get_legend_handles_labels()

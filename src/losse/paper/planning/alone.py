@@ -200,12 +200,11 @@ def make_agent(run: Run) -> Any:
             buffer_size=options["steps"],
             seed=run.seed,
         )
-    from losse.paper.planning.simulator import Simulator
     from losse.planning import PlanningAgent
 
     return PlanningAgent(
         gymnasium.make(env),
-        Simulator(env) if run.method == "oracle" else run.method,
+        run.method,
         options["planner"],
         planner_options=options["planner_options"],
         learning_starts=options["learning_starts"],

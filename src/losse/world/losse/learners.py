@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from losse.encoders import LosseEncoder
+from losse.encoders import Encoder, LosseEncoder
 from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import Rows
 from losse.ftl.learner import Learner
@@ -37,7 +37,7 @@ def recommended(n_inputs: int) -> FTLRegressor:
 
 
 def settings_of(regressor: Any, n_inputs: int, continuous: bool, seed: int) -> Settings:
-    """Settings for scaled inputs: those of a name, of a regressor that is not fitted, or of None.
+    """Settings for such inputs: those of a name, of a regressor that is not fitted, or of None.
 
     ``continuous`` says whether actions are, for the size of the paper's model.
     """
@@ -58,9 +58,16 @@ def settings_of(regressor: Any, n_inputs: int, continuous: bool, seed: int) -> S
             f"regressor={regressor!r} is fitted, or its encoder is: pass one that is not. To learn "
             "apart and merge, use LosseWorldModel.like()."
         )
-    encoder = clone(settings.encoder).set_params(seed=seed, scaling=None)  # `Inputs` does that
+    encoder = clone(settings.encoder).set_params(seed=seed)
+    if not scales_itself(encoder):
+        encoder.set_params(scaling=None)  # `Inputs` does that
     encoder.check_parameters()
     return settings.with_encoder(encoder)
+
+
+def scales_itself(encoder: Encoder) -> bool:
+    """Whether an encoder learns the scaling of its inputs anew whenever it is built."""
+    return encoder.warm_up > 0 and encoder.scaling is not None
 
 
 class Learners:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +14,14 @@ from losse.checks import check_count
 from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.settings import Settings
+from losse.interrupts import deferred_interrupts
+from losse.locking import locked
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
 from losse.world.losse.inputs import Inputs
-from losse.world.losse.learners import Learners, settings_of
-from losse.world.model import Function, locked
+from losse.world.losse.learners import Learners, scales_itself, settings_of
+from losse.world.model import Function
 from losse.world.spaces import flat
 
 GROWTH = 2
@@ -42,10 +44,11 @@ class LosseWorldModel(CheckpointedModel):
     observation_space, action_space, termination, reward
         As in `WorldModel`.
     regressor
-        An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets inputs
-        that are scaled already, and the seed given here. ``"paper"``: the paper's settings,
-        30 grids for discrete actions, 300 (and 5.5 GB) for continuous ones. None: the recommended
-        one, which is ``FTLRegressor()``, or the paper's grids for no more than two inputs.
+        An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets the seed
+        given here and, unless it is an `AdaptiveEncoder`, inputs that are scaled already.
+        ``"paper"``: the paper's settings, 30 grids for discrete actions, 300 (and 5.5 GB) for
+        continuous ones. None: the recommended one, which is ``FTLRegressor()``, or the paper's
+        grids for no more than two inputs.
     per_action
         With discrete actions, one regressor for each (True), or a single one that sees the
         action as a one-hot input.
@@ -53,7 +56,8 @@ class LosseWorldModel(CheckpointedModel):
         Inputs without bounds are scaled by the mean and standard deviation of the first
         ``warm_up`` transitions or a little more. Until then these are kept: whenever their number
         has doubled, the scaling is learned anew and the model made anew from all of them. Not
-        needed where all spaces are bounded.
+        needed where all spaces are bounded, nor by an `AdaptiveEncoder`: it learns a scaling
+        whenever it is built, the last time from its own ``warm_up`` of 8000 rows.
     seed
         Seed of the encoder.
 
@@ -91,8 +95,10 @@ class LosseWorldModel(CheckpointedModel):
         check_count("warm_up", warm_up)
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self.actions.discrete
+        width = Inputs(self.observations, self.actions, with_actions=not self.per_action).width
+        settings = settings_of(regressor, width, self.actions.continuous, seed)
+        self._standardised = not scales_itself(settings.encoder)
         self.inputs = self._new_inputs()
-        settings = settings_of(regressor, self.inputs.width, self.actions.continuous, seed)
         n_learners = self.actions.width if self.per_action else 1
         self.learners = Learners(settings, n_learners, self._n_targets)
         self._warm_up = warm_up
@@ -126,10 +132,11 @@ class LosseWorldModel(CheckpointedModel):
                     f"the scaling is not settled after {self.n_transitions} transitions: finish "
                     "the warm-up first, or give the spaces finite bounds."
                 )
-            empty = copy(self)
-            empty.n_transitions = 0
-            empty.inputs = deepcopy(self.inputs)
-            empty.learners = self.learners.like()
+            cls = type(self)
+            empty = cls.__new__(cls)
+            own = {name: value for name, value in vars(self).items() if name != "_lock"}
+            fresh = {"inputs": deepcopy(self.inputs), "learners": self.learners.like()}
+            empty.__dict__.update(own | fresh, n_transitions=0)
             return empty
 
     def merge(self, other: LosseWorldModel) -> None:
@@ -140,7 +147,7 @@ class LosseWorldModel(CheckpointedModel):
         """
         if not isinstance(other, type(self)):
             raise TypeError(f"other={other!r} is not a LosseWorldModel: only those can be merged.")
-        with locked(self, other):
+        with locked(self, other), deferred_interrupts():
             self._require_mergeable(other)
             self.learners.merge(other.learners)
             self.n_transitions += other.n_transitions
@@ -202,7 +209,12 @@ class LosseWorldModel(CheckpointedModel):
         return self.learners.predict_std(self.inputs.matrix(states, actions), actions)
 
     def _new_inputs(self) -> Inputs:
-        return Inputs(self.observations, self.actions, with_actions=not self.per_action)
+        return Inputs(
+            self.observations,
+            self.actions,
+            with_actions=not self.per_action,
+            standardised=self._standardised,
+        )
 
     def _state(self) -> State:
         state = {

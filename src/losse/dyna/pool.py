@@ -1,0 +1,71 @@
+"""Pool of imagined transitions, the D_m of Algorithm 3: minibatches are drawn from it.
+
+What was imagined is used for a while, as a replay buffer is, and not for one training call alone.
+So an agent with many gradient steps per environment step needs few imagined rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from losse.world.transitions import Transitions
+
+
+class Pool:
+    """A ring of imagined transitions, in the environment's units.
+
+    Parameters
+    ----------
+    capacity
+        Rows that are kept; the oldest make way for new ones.
+
+    Examples
+    --------
+    >>> pool = Pool(capacity=3)
+    >>> pool.add(Transitions.from_steps([([0.0], 1, -1.0, [0.5], False)] * 2))
+    >>> pool.add(Transitions.from_steps([([0.5], 1, 0.0, [1.0], True)] * 2))
+    >>> len(pool), int(pool.draw(100, np.random.default_rng(0)).terminated.max())
+    (3, 1)
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._columns: dict[str, Any] = {}
+        self._next = 0
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, made: Transitions) -> None:
+        """Add transitions of dense arrays; of too many, the last are kept."""
+        made = made.take(slice(-self.capacity, None))
+        rows = (self._next + np.arange(len(made))) % self.capacity
+        for name, column in Transitions(*made).columns.items():  # a rollout has more columns
+            if name not in self._columns:
+                self._columns[name] = np.zeros((self.capacity, *column.shape[1:]), column.dtype)
+            self._columns[name][rows] = column
+        self._next = (self._next + len(made)) % self.capacity
+        self._size = min(self._size + len(made), self.capacity)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Transitions:
+        """Rows drawn uniformly, with repetition."""
+        rows = rng.integers(self._size, size=n)
+        return Transitions(**{name: column[rows] for name, column in self._columns.items()})
+
+    def state(self) -> dict[str, Any]:
+        """Plain values that `restored` takes, the oldest row first."""
+        rows = (self._next - self._size + np.arange(self._size)) % self.capacity
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        return {"capacity": self.capacity, "columns": columns}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Pool:
+        """The pool that `state` has described."""
+        pool = cls(state["capacity"])
+        if state["columns"]:
+            pool.add(Transitions(**state["columns"]))
+        return pool
