@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky
-from scipy.linalg.blas import dsyrk, dtrmm
+from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
 from scipy.linalg.lapack import dpotri, dtrtri
 
 from losse._kernels.cascade import BOUND, UNITS, stage_outputs
@@ -40,10 +40,12 @@ PLACES = 800
 FIRST_RIDGE = 1e-3
 RIDGES = (1e-4, 1e-3, 1e-2)
 """Of which a stage takes the one with the least error on rows left out."""
-JUDGES = 500
+JUDGES = 300
 """Rows left out that choose a ridge, at least."""
 # Operations that take as long as a unit of a stage.
 _BEND = 200.0
+# Where tanh is one in single precision.
+_FAR = 20.0
 
 Single = npt.NDArray[np.float32]
 
@@ -163,9 +165,9 @@ def _features(V: Array, P: Array, offsets: Array, root: Array) -> Work[Array]:
     n, d = V.shape
     m = P.shape[1]
     F = np.empty((n, m + d + 1))
-    single = (P / BOUND).astype(np.float32), offsets.astype(np.float32)
+    single = offsets.astype(np.float32)
     for part in blocks(n, m * (_BEND + 2 * d)):
-        H, _ = _squashed(V[part], *single)
+        H, _ = _squashed(V[part], P, single)
         F[part, :m] = H * _gate(H) * root[part]
         F[part, m:-1] = V[part] * root[part]
         F[part, -1:] = root[part]
@@ -173,9 +175,9 @@ def _features(V: Array, P: Array, offsets: Array, root: Array) -> Work[Array]:
     return F
 
 
-def _squashed(V: Array, P: Single, offsets: Single) -> tuple[Single, Single]:
+def _squashed(V: Array, P: Array, offsets: Single) -> tuple[Single, Single]:
     """Projections held within bounds, with their offsets, and the slope of that."""
-    T = np.tanh(V.astype(np.float32) @ P)
+    T = np.tanh(np.clip(V @ (P / BOUND), -_FAR, _FAR).astype(np.float32))
     return np.float32(BOUND) * T + offsets, 1 - T * T
 
 
@@ -186,8 +188,7 @@ def _gate(H: Single) -> Single:
 
 def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     """Of all outputs at some rows, without their means: linear terms make no difference."""
-    single = P.astype(np.float32)
-    H, slope = _squashed(V, single / np.float32(BOUND), offsets.astype(np.float32))
+    H, slope = _squashed(V, P, offsets.astype(np.float32))
     S = _gate(H)
     slope *= S * (1 + 2 * H * (1 - S))
     slope -= slope.mean(axis=0)
@@ -195,7 +196,7 @@ def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     yield len(V) * m * (2.0 * _BEND)
     out = np.empty((len(V), outputs, len(P)))
     for k in range(outputs):
-        out[:, k] = (slope * W[:m, k].astype(np.float32)) @ single.T
+        out[:, k] = (slope * W[:m, k].astype(np.float32)) @ P.T
         yield len(V) * m * (20.0 + 2.0 * len(P))
     return out
 
@@ -247,7 +248,6 @@ class _Primal:
 
     def __init__(self, F: Array, Q: Array, L: Array, W: Array) -> None:
         self._F, self._Q, self._L = F, Q, L
-        self._inverse: Array | None = None
         self.W = W
 
     @staticmethod
@@ -264,15 +264,16 @@ class _Primal:
         """Residuals of some rows under the fit of all others."""
         F, Q = self._F[which], self._Q[which]
         n, D = F.shape
-        if self._inverse is None:
-            self._inverse = dtrtri(self._L, lower=1)[0]
+        L, divide, cost = self._L, dtrsm, 2.0 * D * (D + Q.shape[1])
+        if n > D:  # so that an inverse is worth its making
+            L, divide, cost = dtrtri(L, lower=1)[0], dtrmm, D * (D + 2.0 * Q.shape[1])
             yield 1.0 * D**3
         out = np.empty(Q.shape)
-        for part in blocks(n, D * D):
-            half = dtrmm(1.0, self._inverse, F[part].T, lower=1)
+        for part in blocks(n, cost):
+            half = divide(1.0, L, F[part].T, lower=1)
             rest = 1.0 - np.einsum("dn,dn->n", half, half)
             out[part] = (Q[part] - F[part] @ self.W) / np.maximum(rest, 1e-9)[:, None]
-            yield float(part.stop - part.start) * D * (D + 2 * Q.shape[1])
+            yield (part.stop - part.start) * cost
         return out
 
 

@@ -10,17 +10,16 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dtrtri
 
-from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.ftl.memories.base import Memory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
-from losse.work import Work, blocks
+from losse.work import Work
 
 BLOCK = 64
 """Columns swept at once."""
-COPIED = 400.0
-"""Operations of a matrix product in the time that a number takes to be copied twice."""
+BAND, COPIED = 256, 50.0
+"""Rows copied at once, and operations of a matrix product in the time for each number."""
 
 
 class Inversion:
@@ -83,11 +82,13 @@ class Inversion:
     def result(self) -> Work[Array]:
         """The inverse when it is done, as work in units; its rows and columns are padded."""
         M, size = self._M, len(self._M)
-        for band in blocks(size, COPIED * size):
+        for first in range(0, size, BAND):
+            band = slice(first, min(first + BAND, size))
             np.negative(M[band, band.start :], out=M[band, band.start :])
-            mirror(M[band, band])
+            corner = np.triu(M[band, band])
+            M[band, band] = corner + np.triu(corner, 1).T
             M[band.stop :, band] = M[band, band.stop :].T
-            yield (band.stop - band.start) * COPIED * size
+            yield COPIED * BAND * size
         return M
 
     def state(self) -> State:

@@ -36,8 +36,8 @@ CORRECTIONS = 20
 """Far more than it takes while P is accurate."""
 SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
-RIVAL = 3e-3
-"""Excess of weights for a ridge that is on trial."""
+RIVAL, RIVAL_STEPS = 3e-3, 10
+"""Excess of weights for a ridge that is on trial, and steps at most."""
 LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
@@ -99,8 +99,8 @@ class TrackedInverse:
         self.ridge = ridge
         before, self._lambda = self._lambda, ridge * self.memory.total
         self._residual -= (self._lambda - before) * self.weights
-        descent = self._descending(self.weights, self._residual, self._lambda, RIVAL, True)
-        if not finished(descent):
+        state = self.weights, self._residual, self._lambda
+        if not finished(self._descending(*state, RIVAL, conjugate=True)):
             self.rebuild()
 
     @property
@@ -113,7 +113,7 @@ class TrackedInverse:
         """Nearly the best weights for another ridge, as work in units."""
         penalty, W = ridge * self.memory.total, self.weights.copy()
         R = self._residual - (penalty - self._lambda) * W
-        yield from self._descending(W, R, penalty, RIVAL, conjugate=True)
+        yield from self._descending(W, R, penalty, RIVAL, steps=RIVAL_STEPS, conjugate=True)
         return W
 
     @property
@@ -248,7 +248,14 @@ class TrackedInverse:
         return finished(self._descending(self.weights, self._residual, self._lambda, excess))
 
     def _descending(
-        self, W: Array, R: Array, penalty: float, excess: float, conjugate: bool = False
+        self,
+        W: Array,
+        R: Array,
+        penalty: float,
+        excess: float,
+        *,
+        steps: int = CORRECTIONS,
+        conjugate: bool = False,
     ) -> Work[bool]:
         """Descent, preconditioned by P, until W is the leader but for some excess; or False.
 
@@ -257,7 +264,7 @@ class TrackedInverse:
         """
         drift = penalty - self._own_lambda
         direction, image, before = W, R, np.full(W.shape[1], np.inf)
-        for _ in range(CORRECTIONS):
+        for _ in range(steps):
             objective = self.memory.objective(W, R, penalty)
             if (R * R).sum() <= excess * penalty * objective:
                 return True
