@@ -212,13 +212,14 @@ def _factor(A: Array, ridge: float) -> Array:
     Where rounding forbids it, the ridge becomes larger.
     """
     diagonal = A.diagonal()
-    while True:
+    while ridge < np.inf:
         M = A.copy(order="F")
         np.einsum("ii->i", M)[:] = diagonal + ridge
         try:
             return np.asarray(cholesky(M, lower=True, overwrite_a=True, check_finite=False))
         except LinAlgError:  # inputs that are large and not scaled
             ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
+    raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
 
 
 def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal | _Dual"]:

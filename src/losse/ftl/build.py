@@ -20,6 +20,7 @@ from losse.encoders import Encoder
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader
 from losse.ftl.settings import Settings
+from losse.ftl.targets import new_targets
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.work import Work
@@ -101,7 +102,7 @@ class Build:
         encoder = _new_encoder(settings.encoder, len(seen))
         # The latest rows weigh most under a discount, but memories' units grow without end.
         yield from encoder.freezing(seen.X, seen.Y, seen.weights / seen.weights.max())
-        leader = Leader(settings, encoder, rows.Y.shape[1])
+        leader = Leader(settings, encoder, new_targets(settings, seen))
         yield from leader.building(rows, tested)
         taken = 0
         while self._more(taken):

@@ -33,6 +33,7 @@ from losse.ftl.leader import Leader
 from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.settings import Settings
+from losse.ftl.targets import new_targets, read_targets
 from losse.interrupts import deferred_interrupts
 from losse.storage.archive import Archive, archive_bytes
 from losse.storage.state import State, StateReader, nested, split
@@ -79,11 +80,12 @@ class Learner:
             settings.encoder.check_parameters()
             self._kept = KeptRows(self.n_features, self.n_outputs)
             aged = self._discounting.aged(rows)
-            self._prequential.add(np.zeros_like(rows.Y), rows.Y, rows.weights, aged.weights)
+            before = np.tile(new_targets(settings, rows).shift, (len(rows), 1))
+            self._prequential.add(before, rows.Y, rows.weights, aged.weights)
             self._change_to(Build(settings, aged, len(rows), self._prequential.spread))
         else:
             encoder = _fitted(settings.encoder, rows)
-            self._leader = Leader(settings, encoder, self.n_outputs)
+            self._leader = Leader(settings, encoder, new_targets(settings, rows))
             self._learn(rows)
 
     def _begin(self, settings: Settings, n_features: int, n_outputs: int) -> None:
@@ -112,6 +114,11 @@ class Learner:
     def weights(self) -> Array:
         """W, (D, n_outputs): a copy."""
         return self._leader.weights
+
+    @property
+    def intercept(self) -> Array:
+        """What is added to W^T phi, (n_outputs,)."""
+        return self._leader.intercept
 
     @property
     def final(self) -> bool:
@@ -324,7 +331,8 @@ class Learner:
         """A learner with the same settings, encoder and widths that has learned nothing."""
         empty = Learner.__new__(Learner)
         empty._begin(self.settings, self.n_features, self.n_outputs)
-        empty._leader = Leader(self.settings, deepcopy(self.encoder), self.n_outputs, self.ridge)
+        encoder, targets = deepcopy(self.encoder), deepcopy(self._leader.targets)
+        empty._leader = Leader(self.settings, encoder, targets, self.ridge)
         if self._kept is None:
             empty._built = self._built
         else:
@@ -384,6 +392,12 @@ class Learner:
                 f"other has {other.n_outputs} output(s), but this model {self.n_outputs}: both "
                 "must learn the same targets."
             )
+        if other.final and self._leader.targets.centred != other._leader.targets.centred:
+            raise ValueError(
+                f"other has center={other.settings.center!r} and this model "
+                f"center={self.settings.center!r}, so that only one of them is centred: set both "
+                "to True or both to False."
+            )
 
     def state(self) -> State:
         """Values for a checkpoint, but for the settings."""
@@ -415,9 +429,10 @@ class Learner:
         # Before anything of that size is allocated.
         saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
         saved.require_columns("solver.memory.B", encoder.dimension, n_outputs)
+        targets = read_targets(saved.part("targets"), n_outputs)
         learner = cls.__new__(cls)
         learner._begin(settings, encoder.n_features_in_, n_outputs)
-        learner._leader = Leader(settings, encoder, n_outputs, saved.positive("ridge"))
+        learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))
         learner._leader.restore(saved)
         learner._prequential.restore(saved.part("prequential"))
         if saved.flag("holds_rows"):
@@ -442,9 +457,10 @@ class Learner:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy without the detour of pickling."""
-        same = type(self).__new__(type(self))
+        cls = type(self)
+        same = cls.__new__(cls)
         memo[id(self)] = same
-        same.__dict__.update(deepcopy(vars(self), memo))
+        vars(same).update(deepcopy(vars(self), memo))
         return same
 
 

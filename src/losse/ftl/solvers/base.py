@@ -19,6 +19,7 @@ from losse.work import Work
 
 if TYPE_CHECKING:
     from losse.ftl.solvers.sample_space import SampleSpace
+    from losse.ftl.targets import Change
 
 
 PROMISE = 0.01
@@ -136,9 +137,9 @@ class Solver(ABC):
         self.weights[:] = W
         self.refresh()
 
-    def absorb(self, other: "Solver", factor: float) -> None:
-        """Add another solver's memories; `solve` is to follow."""
-        self.memory.absorb(other.memory, factor)
+    def absorb(self, other: "Solver", factor: float, change: "Change | None") -> None:
+        """Add another solver's memories, in its units; `solve` is to follow."""
+        self.memory.absorb(other.memory, factor, change)
         self.refresh()
 
     def rescale(self, factor: float) -> None:
@@ -226,9 +227,21 @@ def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:
         factor, info = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info == 0:
             return np.asarray(factor), ridge
-        ridge = max(10 * ridge, 1e-15 * float(original.max()))
+        ridge = raised(ridge, float(original.max()))
         lower = np.tril(A, -1)
         np.add(lower, lower.T, out=A)
+
+
+def raised(ridge: float, largest: float) -> float:
+    """A ridge that is larger, for a matrix with this largest entry that was not definite.
+
+    >>> raised(1.0, 1e4)
+    10.0
+    """
+    ridge = max(10 * ridge, 1e-15 * largest)
+    if not ridge < math.inf:
+        raise np.linalg.LinAlgError("sums of products are not finite: the model is damaged.")
+    return ridge
 
 
 def ridge_solve(A: Array, ridge: float, B: Array) -> Array:

@@ -9,6 +9,7 @@ the fewest digits. What even that does not reach is said by a `LeaderWarning`.
 
 import sys
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,9 @@ from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.work import Work, finished
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
@@ -257,13 +261,13 @@ class ExactSolver(Solver):
         super().clear()
         self._samples = self._no_samples()
 
-    def absorb(self, other: Solver, factor: float) -> None:
-        """Add another solver's memories; `solve` is to follow."""
+    def absorb(self, other: Solver, factor: float, change: "Change | None") -> None:
+        """Add another solver's memories, in its units; `solve` is to follow."""
         mine, theirs = self._samples, other.samples
-        self.memory.absorb(other.memory, factor)
+        self.memory.absorb(other.memory, factor, change)
         self._trace = None
         if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
-            mine.absorb(theirs, factor, self.penalty)
+            mine.absorb(theirs, factor, change, self.penalty)
             self._renewal = None
         else:
             self.refresh()
