@@ -19,6 +19,7 @@ from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -27,6 +28,9 @@ SQUARE_LIMIT = 8192
 """Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
+
+SCATTERED = 100.0
+"""Operations of a matrix product in the time that one entry of A takes to be added to."""
 
 
 EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
@@ -82,6 +86,25 @@ class Memory(ABC):
     def add(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
+        self._add_targets(features, Y, weights)
+
+    def adding(
+        self, features: Features, Y: Array, weights: Array, *, scattered: bool
+    ) -> Work[None]:
+        """What `add` does for many samples, as work in units.
+
+        Unless it is to be ``scattered`` as there, sums may be rounded in another order.
+        """
+        yield from self._adding_products(features, weights, scattered)
+        self._add_targets(features, Y, weights)
+
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
+        active = features.values.shape[1]
+        for part in blocks(len(features), SCATTERED * active**2):
+            self.add_products(features[part], weights[part])
+            yield (part.stop - part.start) * SCATTERED * active**2
+
+    def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
         self._error = self._rounded()
         self.total += float(weights.sum())
@@ -219,6 +242,10 @@ class Memory(ABC):
     @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.square()
 
     @property
     @abstractmethod
