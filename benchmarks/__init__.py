@@ -16,6 +16,7 @@ SECTIONS = {
     "world": Section("world.bench", "time of world models: updates and imagined steps"),
     "dyna": Section("dyna.bench", "time of the parts of a Dyna run"),
     "planning": Section("planning", "decisions per second of each planner and world model"),
+    "latency": Section("latency.bench", "time of single calls, to the slowest of them"),
     "river": Section("river.bench", "errors of River's regressors and Losse on River's streams"),
     "gridworld-dqn": Section("gridworld_dqn", "returns of a plain DQN for rewards and limits"),
 }

@@ -107,7 +107,8 @@ def profile(job: Job, clock: Clock) -> Record:
     run = Run("bench-dyna", job.model, job.env, job.seed, options)
     half: dict[str, Seconds] = {}
     with _hooks(clock, half):
-        learned = clock.timed(SETUP, tasks.train_run)(run, job.env)
+        training, task = tasks.training_of(run, job.env), tasks.TASKS[job.env]
+        learned = clock.timed(SETUP, tasks.train_run)(run, training, task)
     whole = clock.read()
     second = {part: _minus(spent, half.get(part, (0.0, 0.0))) for part, spent in whole.items()}
     return replace(

@@ -12,8 +12,8 @@ SIGNALS = tuple(
 """Signals whose handlers commonly raise."""
 
 # Without the conversion to enumerations, which costs more than the rest.
-_get = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
-_set = getattr(signal.signal, "__wrapped__", signal.signal)
+_plain = getattr(signal, "_signal", signal)
+_get, _set = _plain.getsignal, _plain.signal
 
 
 class deferred_interrupts:  # noqa: N801  # used like a function

@@ -9,19 +9,20 @@ from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 
 from losse import FTLRegressor, LosseEncoder
-from losse.ftl import merge_all
+from losse.ftl import merge_all, posterior
 from losse.ftl.posterior import used_share
 from tests.ftl.models import ENCODERS, RIDGE, SOLVERS, X, Y, in_batches, large_models, like, models
 
 LEVELS = np.array([0.8, 0.9, 0.95])
 
 
-def closed_form(Phi, W, weights, discount=1.0):
+def closed_form(model, weights, discount=1.0):
     """Standard deviations from the formulas, with dense matrices."""
+    Phi = features(model)
     A = (Phi * weights[:, None]).T @ Phi
     P = np.linalg.inv(A + RIDGE * weights.sum() * np.eye(len(A)))
     freedom = weights.sum() * (1 - used_share(weights.sum(), np.trace(A @ P), discount))
-    noise = weights @ (Y - Phi @ W) ** 2 / freedom
+    noise = weights @ (Y - Phi @ model.weights_ - model.intercept_) ** 2 / freedom
     return np.sqrt(noise * (1 + np.einsum("ij,jk,ik->i", Phi, P, Phi))[:, None])
 
 
@@ -35,8 +36,26 @@ def test_the_formula(model, size):
     in_batches(model, range(240), size)
     weights = model.discount ** np.arange(239.0, -1, -1)
     _, std = model.predict(X, return_std=True)
-    expected = closed_form(features(model), model.weights_, weights, model.discount)
+    expected = closed_form(model, weights, model.discount)
     np.testing.assert_allclose(std, expected, rtol=1e-6)
+
+
+@given(
+    model=st.one_of(models(), models(discount=0.99)),
+    size=st.integers(1, 40),
+    asked=st.integers(20, 200),
+)
+@settings(max_examples=40)
+def test_deviations_follow_what_is_learned(model, size, asked):
+    """From batch to batch, within the bounds of what may lag: ridge and noise, a little."""
+    for first in range(0, 240, size):
+        model.partial_fit(X[first : first + size], Y[first : first + size])
+        if first >= asked:
+            model.predict(X[:3], return_std=True)
+    _, std = model.predict(X, return_std=True)
+    weights = model.discount ** np.arange(239.0, -1, -1)
+    expected = closed_form(features(model), model.weights_, weights, model.discount)
+    np.testing.assert_allclose(std, expected, rtol=0.1)
 
 
 @given(model=models(), size=st.integers(20, 100))
@@ -45,7 +64,7 @@ def test_large_models_iterate_to_it(model, size):
     with large_models():
         in_batches(model, range(240), size)
         _, std = model.predict(X[:40], return_std=True)
-    expected = closed_form(features(model), model.weights_, np.ones(240))[:40]
+    expected = closed_form(model, np.ones(240))[:40]
     np.testing.assert_allclose(std / expected, (std / expected).mean() * np.ones(std.shape), 1e-2)
     np.testing.assert_allclose(std, expected, rtol=0.15)  # the trace is estimated at random
 
@@ -71,6 +90,19 @@ def test_learning_makes_it_surer_where_it_learned(solver):
     assert np.median(there) > 3 * np.median(here)
     model.partial_fit(elsewhere, y)
     assert np.median(model.predict(elsewhere, return_std=True)[1]) < 1.5 * np.median(here)
+
+
+def test_asking_costs_no_new_inverse_after_every_row(monkeypatch):
+    made = []
+    inverse = posterior.ridge_cholesky
+    monkeypatch.setattr(
+        posterior, "ridge_cholesky", lambda A, ridge: made.append(1) or inverse(A, ridge)
+    )
+    model = FTLRegressor(LosseEncoder(10, 5, 2), solver="sparse", ridge=1e-5).fit(X[:200], Y[:200])
+    for row in range(200, 230):
+        model.partial_fit(X[row : row + 1], Y[row : row + 1])
+        model.predict(X[:1], return_std=True)
+    assert len(made) == 1
 
 
 def test_shapes_follow_the_targets():

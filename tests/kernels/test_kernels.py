@@ -14,7 +14,7 @@ from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
 from losse._kernels.cascade import UNITS, stage_outputs
 from losse._kernels.encode import project, project_rows
-from losse._kernels.inverse import combine_rows, dot_rows, mirror
+from losse._kernels.inverse import combine_rows, dot_rows, mirror, quadratic_rows
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
 from losse._kernels.predict import weighted_rows
 from losse._kernels.simd import LINE, aligned, padded
@@ -42,12 +42,14 @@ def sparse_rows(rng, n, dimension, active):
 def test_factor_and_solve(K, S, seed):
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(K, K + 3))
-    M, X = aligned((K, padded(K) + padded(S))), aligned((K, padded(S)))
+    around = aligned((K + 1, padded(K) + padded(S))), aligned((K + 1, padded(S)))
+    M, X = (whole[:K] for whole in around)
     M[:, :K] = G @ G.T + 0.1 * np.eye(K)
     M[:, padded(K) :] = R = lines(rng, K, S)
     expected = np.linalg.solve(M[:, :K], R)
     assert factor_and_solve(M, K, X)
     np.testing.assert_allclose(X, expected, atol=1e-8 * np.abs(expected).max())
+    assert not any(whole[K].any() for whole in around), "wrote behind the last row"
 
 
 def test_factor_and_solve_reports_an_indefinite_matrix():
@@ -202,3 +204,26 @@ def test_works_without_a_writable_cache():
     }
     assert len(outputs) == 1
     assert "[" in outputs.pop()
+
+
+@pytest.mark.parametrize("K", [1, 2, 8, 13, 27, 40])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_quadratic_forms(K, pairs):
+    """With active cells side by side, as in two-dimensional grids, or anywhere."""
+    rng = np.random.default_rng(K)
+    D = 3 * K + 1
+    indices = np.empty((5, K), dtype=np.int32)
+    for row in indices:
+        if pairs:
+            starts = 2 * np.sort(rng.choice(D // 2, -(-K // 2), replace=False))
+            row[:] = np.stack([starts, starts + 1], axis=1).ravel()[:K]
+        else:
+            row[:] = rng.choice(D, K, replace=False)
+    values, P = rng.normal(size=(5, K)), aligned((D, padded(D)))
+    P[:, :D] = rng.normal(size=(D, D))
+    P[:, :D] += P[:, :D].T.copy()
+    Phi = np.zeros((5, D))
+    np.put_along_axis(Phi, indices.astype(np.int64), values, axis=1)
+    out = np.empty(5)
+    quadratic_rows(indices, values, P, out)
+    np.testing.assert_allclose(out, np.einsum("ri,ij,rj->r", Phi, P[:, :D], Phi), atol=1e-11)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from losse._kernels.block import add_pair
 from losse._kernels.jit import kernel
 
 
@@ -17,16 +18,30 @@ def add_targets(B, indices, values, weights, Y):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def in_pairs(cells):  # type: ignore[no-untyped-def]
+    """Whether every second cell is the next of the one before, as in two-dimensional grids."""
+    for m in range(0, cells.shape[0] - 1, 2):
+        if cells[m + 1] != cells[m] + 1:
+            return False
+    return cells.shape[0] % 2 == 0
+
+
+@kernel
 def add_square(A, indices, values, weights):  # type: ignore[no-untyped-def]
     """A += sum_r w_r phi_r phi_r^T for a full square A."""
     K = indices.shape[1]
     for r in range(indices.shape[0]):
         cells, phi = indices[r], values[r]
-        for k in range(K):
-            row = A[cells[k]]
-            x = weights[r] * phi[k]
-            for m in range(K):
-                row[cells[m]] += x * phi[m]
+        if in_pairs(cells):
+            for k in range(K):
+                start, x = np.int64(cells[k]) * A.shape[1], weights[r] * phi[k]
+                for m in range(0, K, 2):
+                    add_pair(A, start + cells[m], x, phi, m)
+        else:
+            for k in range(K):
+                row, x = A[cells[k]], weights[r] * phi[k]
+                for m in range(K):
+                    row[cells[m]] += x * phi[m]
 
 
 @kernel

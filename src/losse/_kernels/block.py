@@ -45,6 +45,10 @@ def _registers() -> tuple[int, int]:
 
 VECTOR, REGISTERS = _registers()
 """Bytes of a vector register, and how many there are."""
+INSTRUCTIONS = {(64, 32): "AVX-512", (32, 16): "AVX2", (16, 16): "SSE", (16, 32): "NEON"}[
+    VECTOR, REGISTERS
+]
+"""Name of the instruction set that kernels are compiled for."""
 
 LINE_OF = (0,) * (LINE // VECTOR)
 """As many vectors as a line has."""
@@ -232,29 +236,82 @@ def chosen(typingctx, numbers, first, last, stride, rows):  # type: ignore[no-un
     return result(numbers, types.int64, types.int64, types.int64, rows), codegen
 
 
+def _pair(context, builder, array, place, offset):  # type: ignore[no-untyped-def]
+    first = builder.gep(_data(context, builder, array, place), [offset])
+    element = ir.DoubleType() if array.dtype == types.float64 else ir.FloatType()
+    return builder.bitcast(first, ir.VectorType(element, 2).as_pointer())
+
+
 @intrinsic
-def add_pair(typingctx, array, offset, factor, values, first, copy, target):  # type: ignore[no-untyped-def]
-    """array[offset] += factor * values[first], the same for the next one; ``copy`` has the sums."""
+def add_pair(typingctx, array, offset, factor, values, first):  # type: ignore[no-untyped-def]
+    """array[offset] += factor * values[first] and the same for the next; returns both sums."""
+    result = types.UniTuple(types.float64, 2)
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         double = ir.VectorType(ir.DoubleType(), 2)
-
-        def pair(array_type, place, offset):  # type: ignore[no-untyped-def]
-            element = _data(context, builder, array_type, place)
-            kind = ir.VectorType(element.type.pointee, 2)
-            return builder.bitcast(builder.gep(element, [offset]), kind.as_pointer())
-
-        source = pair(array, args[0], args[1])
-        phi = builder.load(pair(values, args[3], args[4]), align=8)
-        old = builder.load(source, align=array.dtype.bitwidth // 8)
+        place = _pair(context, builder, array, args[0], args[1])
+        phi = builder.load(_pair(context, builder, values, args[3], args[4]), align=8)
+        old = builder.load(place, align=array.dtype.bitwidth // 8)
         single = array.dtype.bitwidth == 32
         x = broadcast(builder, double, args[2])
         new = call_vector(builder, "fma", [x, phi, builder.fpext(old, double) if single else old])
-        builder.store(new, pair(copy, args[5], args[6]), align=8)
-        if single:
-            new = builder.fptrunc(new, old.type)
-        builder.store(new, source, align=array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
+        stored = builder.fptrunc(new, old.type) if single else new
+        builder.store(stored, place, align=array.dtype.bitwidth // 8)
+        lanes = [builder.extract_element(new, ir.IntType(32)(k)) for k in range(2)]
+        return _pack(context, builder, result, lanes)
 
-    index = types.int64
-    return types.void(array, index, types.float64, values, index, copy, index), codegen
+    return result(array, types.int64, types.float64, values, types.int64), codegen
+
+
+class PairType(types.Type):
+    """The Numba type of two doubles side by side."""
+
+
+_PAIR = PairType("Pair")
+
+
+@register_default(PairType)
+class _PairModel(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):  # type: ignore[no-untyped-def]
+        super().__init__(dmm, fe_type, ir.VectorType(ir.DoubleType(), 2))
+
+
+@intrinsic
+def two(typingctx, number):  # type: ignore[no-untyped-def]
+    """The same double twice."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return broadcast(builder, ir.VectorType(ir.DoubleType(), 2), args[0])
+
+    return _PAIR(types.float64), codegen
+
+
+@intrinsic
+def read_pair(typingctx, array, offset):  # type: ignore[no-untyped-def]
+    """Two doubles of a contiguous array, from a flat element offset."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.load(_pair(context, builder, array, args[0], args[1]), align=8)
+
+    return _PAIR(array, types.int64), codegen
+
+
+@intrinsic
+def fused(typingctx, left, right, total):  # type: ignore[no-untyped-def]
+    """left * right + total of pairs."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return call_vector(builder, "fma", args)
+
+    return _PAIR(_PAIR, _PAIR, _PAIR), codegen
+
+
+@intrinsic
+def sum_of(typingctx, pair):  # type: ignore[no-untyped-def]
+    """The sum of both doubles of a pair."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        lanes = [builder.extract_element(args[0], ir.IntType(32)(k)) for k in range(2)]
+        return builder.fadd(*lanes)
+
+    return types.float64(_PAIR), codegen

@@ -19,6 +19,7 @@ whose weights are not zero. The recent steps are kept in a ring.
 
 import numpy as np
 
+from losse._kernels.accumulate import in_pairs
 from losse._kernels.block import (
     ROWS,
     VECTOR,
@@ -150,21 +151,12 @@ def _list(listed, cell):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _in_pairs(cells):  # type: ignore[no-untyped-def]
-    """Whether every second cell is the next of the one before, as in two-dimensional grids."""
-    for m in range(0, cells.shape[0] - 1, 2):
-        if cells[m + 1] != cells[m] + 1:
-            return False
-    return cells.shape[0] % 2 == 0
-
-
-@kernel
 def _enter(A, i, cells, pairs, phi, x, system, k):  # type: ignore[no-untyped-def]
     """A[i, cells] += x * phi, and a copy of what the solution needs of it: a row of A_ss."""
-    K, start, target = cells.shape[0], i * A.shape[1], k * system.shape[1]
+    K, start = cells.shape[0], i * A.shape[1]
     if pairs:
         for m in range(0, K, 2):
-            add_pair(A, start + cells[m], x, phi, m, system, target + m)
+            system[k, m], system[k, m + 1] = add_pair(A, start + cells[m], x, phi, m)
     else:
         for m in range(K):
             v = A[i, cells[m]] + x * phi[m]
@@ -223,7 +215,7 @@ def update_rows(  # type: ignore[no-untyped-def]
     older = np.empty(RECENT + 2, dtype=np.int64)
     for r in range(n):
         cells, phi, weight = indices[r], values[r], weights[r]
-        now, pairs = clock + r, _in_pairs(indices[r])
+        now, pairs = clock + r, in_pairs(indices[r])
         total += weight
         ridge_now = ridge * total
         for j in range(S):

@@ -2,9 +2,13 @@
 
 import numpy as np
 
-from losse._kernels.encode import TILE, locate, project_rows
+from losse._kernels.block import LINE_OF, VECTOR, add_products, read, read_block, write_block, zeros
+from losse._kernels.encode import TILE, corners, project_rows
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, add, aligned_rows, load, multiply_add, splat, store
+
+# Vectors in two lines.
+_WIDE = (0,) * (128 // VECTOR)
 
 
 @kernel
@@ -50,42 +54,59 @@ def weighted_rows(indices, values, W, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _add_grid(sums, W, table, edges, cells, weights, k, columns):  # type: ignore[no-untyped-def]
+    """Add the four cells around a point in one grid."""
+    S = W.shape[1]
+    i, o = table + np.int64(cells[k]) * S, (4 * k,)
+    sums = add_products(sums, weights, o, 0, read(W, i, columns))
+    sums = add_products(sums, weights, o, 1, read(W, i + S, columns))
+    i += edges * S
+    sums = add_products(sums, weights, o, 2, read(W, i, columns))
+    return add_products(sums, weights, o, 3, read(W, i + S, columns))
+
+
+@kernel
+def _add_grids(W, n_grids, edges, cells, room, weights, rows, q, columns, out, start):  # type: ignore[no-untyped-def]
+    """Sums over all grids for a tile of rows, two grids at a time; ``room`` cells for each row."""
+    S = W.shape[1]
+    size = edges * edges * S
+    for g in range(0, n_grids, 2):
+        table, two = q + g * size, g + 1 < n_grids
+        for r in range(rows):
+            target, k = ((start + r) * S,), r * room + g
+            sums = zeros(W, (0,), columns)
+            if g > 0:
+                sums = read_block(out, target, q, columns)
+            sums = _add_grid(sums, W, table, edges, cells, weights, k, columns)
+            if two:
+                sums = _add_grid(sums, W, table + size, edges, cells, weights, k + 1, columns)
+            write_block(out, target, q, sums)
+
+
+@kernel
 def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  # type: ignore[no-untyped-def]
     """phi(x)^T W for Losse features on two-dimensional grids, without writing phi down.
 
-    A prediction is bilinear interpolation in each grid's table of weights, summed over grids.
+    A prediction is bilinear interpolation in each grid's table of weights, summed over grids. Some
+    rows at a time go through the grids, so that a table stays in the nearest cache meanwhile.
     W and out have rows of whole lines.
     """
     S = W.shape[1]
     edges = n_bins + 1
-    axes = 2 * n_grids
     n = X.shape[0]
-    rows = min(TILE, n)
-    Z, H = np.empty((rows, X.shape[1])), aligned_rows(rows, projection.shape[1])
-    offset = np.empty(axes)
-    low = np.empty(axes, dtype=np.int64)
-    for r in range(n):
-        if r % TILE == 0:
-            project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
-        locate(H[r % TILE], n_bins, low, offset)
-        for q in range(0, S, 2 * LANES):
-            a, b, c, d = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
-            wide = q + LANES < S
-            table = q
-            for g in range(n_grids):
-                u, v = offset[2 * g], offset[2 * g + 1]
-                i = table + (low[2 * g] * edges + low[2 * g + 1]) * S
-                j = i + edges * S
-                v0, v1 = splat((1.0 - u) * (1.0 - v)), splat((1.0 - u) * v)
-                v2, v3 = splat(u * (1.0 - v)), splat(u * v)
-                a = multiply_add(v1, load(W, i + S), multiply_add(v0, load(W, i), a))
-                c = multiply_add(v3, load(W, j + S), multiply_add(v2, load(W, j), c))
-                if wide:
-                    i += LANES
-                    j += LANES
-                    b = multiply_add(v1, load(W, i + S), multiply_add(v0, load(W, i), b))
-                    d = multiply_add(v3, load(W, j + S), multiply_add(v2, load(W, j), d))
-                table += edges * edges * S
-            store(out, r * S + q, add(a, c))
-            if wide:
-                store(out, r * S + q + LANES, add(b, d))
+    most, room = min(TILE, n), -(-n_grids // LANES) * LANES
+    Z, H = np.empty((most, X.shape[1])), aligned_rows(most, 2 * room)
+    H[:] = 0.0
+    cells, weights = np.empty((most, room), dtype=np.int32), aligned_rows(most, 4 * room)
+    flat, wide = cells.reshape(-1), len(_WIDE) * (VECTOR // 8)
+    for start in range(0, n, TILE):
+        rows = min(TILE, n - start)
+        project_rows(X, start, rows, shift, scale, limit, projection, True, Z, H)
+        for r in range(rows):
+            corners(H, r, n_bins, cells, weights)
+        q = 0
+        while q + wide <= S:
+            _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _WIDE, out, start)
+            q += wide
+        if q < S:
+            _add_grids(W, n_grids, edges, flat, room, weights, rows, q, LINE_OF, out, start)

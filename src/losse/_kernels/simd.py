@@ -157,6 +157,66 @@ def divide(typingctx, left, right):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def subtract(typingctx, left, right):  # type: ignore[no-untyped-def]
+    """left - right."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fsub(*args)
+
+    return left(left, left), codegen
+
+
+@intrinsic
+def multiply(typingctx, left, right):  # type: ignore[no-untyped-def]
+    """left * right."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fmul(*args)
+
+    return left(left, left), codegen
+
+
+def picked(*lanes: int) -> Any:
+    """A function that picks lanes of two lines, numbered through, to make a new one."""
+
+    @intrinsic
+    def pick(typingctx, left, right):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            chosen = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), list(lanes))
+            return builder.shuffle_vector(*args, chosen)
+
+        return left(left, left), codegen
+
+    return pick
+
+
+@intrinsic
+def at_most(typingctx, line, limit):  # type: ignore[no-untyped-def]
+    """Each lane, but no more than the limit."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        line, limit = args
+        high = broadcast(builder, line.type, limit)
+        return builder.select(builder.fcmp_ordered("<", line, high), line, high)
+
+    return line(line, line.dtype), codegen
+
+
+@intrinsic
+def store_whole(typingctx, array, offset, line):  # type: ignore[no-untyped-def]
+    """Write a line of doubles that are whole numbers to an array of integers."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(array)(context, builder, args[0]).data
+        integers = ir.VectorType(ir.IntType(array.dtype.bitwidth), LANES)
+        pointer = builder.bitcast(builder.gep(data, [args[1]]), integers.as_pointer())
+        builder.store(builder.fptosi(args[2], integers), pointer, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, line), codegen
+
+
+@intrinsic
 def clamp(typingctx, line, limit):  # type: ignore[no-untyped-def]
     """Each lane held within [-limit, limit]."""
 
@@ -180,15 +240,19 @@ def floor(typingctx, line):  # type: ignore[no-untyped-def]
     return line(line), codegen
 
 
+ROUNDING = 1.5 * 2.0**52
+"""Added to a double below 2 ** 51 it leaves a sum whose last bits are the nearest whole number."""
+
+
 @intrinsic
-def power_of_two(typingctx, exponent):  # type: ignore[no-untyped-def]
-    """2 ** exponent for doubles with whole exponents in the normal range, by setting the bits."""
+def power_of_two(typingctx, rounded):  # type: ignore[no-untyped-def]
+    """2 ** k for doubles k + `ROUNDING` with k in the normal range, by moving the bits."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         integers = ir.VectorType(ir.IntType(64), LANES)
-        whole = builder.fptosi(args[0], integers)
+        whole = builder.bitcast(args[0], integers)
         biased = builder.add(whole, ir.Constant(integers, [1023] * LANES))
         bits = builder.shl(biased, ir.Constant(integers, [52] * LANES))
         return builder.bitcast(bits, args[0].type)
 
-    return exponent(exponent), codegen
+    return rounded(rounded), codegen

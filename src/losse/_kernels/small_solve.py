@@ -85,14 +85,15 @@ def factor_and_solve(M, K, X):  # type: ignore[no-untyped-def]
             if o < width:
                 _subtract_factored(M, k, _PANEL, (0,), o)
         else:
+            first = k // LANES * LANES
             for p in range(k):
                 for i in range(k, last):
-                    _subtract(M, i * width + o, p * width + o, width - o, M[p, i])
+                    _subtract(M, i * width + first, p * width + first, width - first, M[p, i])
         for p in range(k, last):
             pivot = M[p, p]
             if not pivot > 0.0:
                 return False
-            first = p // lanes * lanes
+            first = p // LANES * LANES
             _scale(M, p * width + first, (p + 1) * width, 1.0 / np.sqrt(pivot))
             for i in range(p + 1, last):
                 _subtract(M, i * width + first, p * width + first, width - first, M[p, i])

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from losse.dyna.checkpoint import load_run, save_run
     from losse.dyna.make import make_dyna
     from losse.dyna.options import DynaOptions
+    from losse.dyna.presets import preset
 
 __all__ = [
     "DynaCallback",
@@ -17,6 +18,7 @@ __all__ = [
     "DynaReplayBuffer",
     "load_run",
     "make_dyna",
+    "preset",
     "save_run",
 ]
 
@@ -29,6 +31,7 @@ __getattr__ = import_on_use(
         "DynaReplayBuffer": "buffer",
         "load_run": "checkpoint",
         "make_dyna": "make",
+        "preset": "presets",
         "save_run": "checkpoint",
     },
     extra="rl",

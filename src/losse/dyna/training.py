@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-import numpy as np
-from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
@@ -19,7 +18,7 @@ from losse.dyna.callback import DynaCallback
 from losse.dyna.checkpoint import latest_checkpoint, load_run, read_notes
 from losse.dyna.evaluation import EvaluationCallback
 from losse.dyna.make import make_dyna
-from losse.dyna.options import Training
+from losse.dyna.options import Training, rescaled
 from losse.dyna.progress import COMPLETE, MAKING, READING, TrainingObserver, TrainingProgress
 from losse.envs import ExploringStarts
 from losse.storage.jsonfile import plain
@@ -76,10 +75,11 @@ def train(
         require_suitable_agent(training.agent, env.action_space)
         before = _saved(training, folder) if resume and folder is not None else None
         if before is None or folder is None:
-            agent = make_agent(training, kind, env)
+            agent = make_dyna(kind, env, **training.arguments())
         else:
             observer.stage(READING)
-            agent = load_run(kind, folder, env)
+            functions = {name: rule for name, rule in training.rules().items() if callable(rule)}
+            agent = load_run(kind, folder, env, **functions)
             observer.saved(folder, agent.num_timesteps)
             observer.stepped(agent.num_timesteps)
         evaluation = EvaluationCallback(
@@ -126,29 +126,13 @@ class StopCallback(BaseCallback):
             raise TrainingStopped
 
 
-def make_agent(training: Training, kind: Any, env: VecEnv) -> Any:
-    """New agent of a training."""
-    options = {"buffer_size": min(1_000_000, training.steps)} | dict(training.agent_options)
-    return make_dyna(
-        kind,
-        env,
-        training.model,
-        options=training.dyna,
-        model_options=training.model_options or None,
-        seed=training.seed,
-        **options,
-    )
-
-
 def environments(training: Training) -> tuple[VecEnv, VecEnv]:
     """Environments to train in, and as many others as an evaluation has episodes."""
     options = dict(training.env_options)
 
-    def seen(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-        return rescaled(env) if training.rescale_obs else env
-
     def learned_in(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-        return seen(ExploringStarts(env) if training.exploring_starts else env)
+        env = ExploringStarts(env) if training.exploring_starts else env
+        return rescaled(env) if training.rescale_obs else env
 
     env = make_vec_env(
         training.env,
@@ -157,26 +141,8 @@ def environments(training: Training) -> tuple[VecEnv, VecEnv]:
         env_kwargs=options | {"max_episode_steps": training.train_limit},
         wrapper_class=learned_in,
     )
-
-    def make() -> gymnasium.Env[Any, Any]:
-        return seen(gymnasium.make(training.env, training.eval_limit, **options))
-
-    return env, DummyVecEnv([make] * training.eval_episodes)
-
-
-def rescaled(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    """An environment whose observations go from -1 to 1.
-
-    >>> rescaled(gymnasium.make("MountainCar-v0")).observation_space
-    Box(-1.0, 1.0, (2,), float32)
-    """
-    space = env.observation_space
-    if not (isinstance(space, spaces.Box) and space.is_bounded()):
-        raise ValueError(
-            f"rescale_obs=True needs observations with finite bounds, not {space}: leave it out, "
-            "or normalise by what is seen, with VecNormalize."
-        )
-    return gymnasium.wrappers.RescaleObservation(env, np.float32(-1), np.float32(1))
+    held_out: Callable[[], Any] = partial(training.make_env, training.eval_limit)
+    return env, DummyVecEnv([held_out] * training.eval_episodes)
 
 
 def _saved(training: Training, folder: Path) -> TrainingProgress | None:

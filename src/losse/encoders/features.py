@@ -65,7 +65,7 @@ class Features(ABC):
 
     @abstractmethod
     def quadratic(self, P: Array) -> Array:
-        """phi^T P phi of each row, for a symmetric P."""
+        """phi^T P phi of each row, for a symmetric P, which may be padded."""
 
     @abstractmethod
     def with_values(self, values: Array) -> Self:
@@ -153,7 +153,7 @@ class SparseFeatures(Features):
         combine_rows(self.indices, self.values, P, out)
 
     def quadratic(self, P: Array) -> Array:
-        """phi^T P phi of each row, for a symmetric P."""
+        """phi^T P phi of each row, for a symmetric P, which may be padded."""
         out = np.empty(len(self))
         quadratic_rows(self.indices, self.values, P, out)
         return out
@@ -222,8 +222,9 @@ class DenseFeatures(Features):
         np.matmul(self.values, P[: self.dimension], out=out)
 
     def quadratic(self, P: Array) -> Array:
-        """phi^T P phi of each row, for a symmetric P."""
-        return np.asarray(((self.values @ P) * self.values).sum(axis=1))
+        """phi^T P phi of each row, for a symmetric P, which may be padded."""
+        D = self.dimension
+        return np.asarray(((self.values @ P[:D, :D]) * self.values).sum(axis=1))
 
     def with_values(self, values: Array) -> "DenseFeatures":
         """The same entries with other values."""

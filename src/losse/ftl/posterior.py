@@ -9,6 +9,11 @@ the variance
 The noise is what the fit leaves over, :math:`\hat\sigma^2 = \sum w (y - W^T \phi)^2 / (n - d)` for
 each output, where :math:`d = \operatorname{tr} A (A + \lambda I)^{-1}` of the n degrees of freedom
 have gone into the weights.
+
+A posterior follows the solver from batch to batch, so that learning a row costs little more for it.
+Three things may lag, by a bound each: lambda in the inverse, by `DRIFT`; lambda in the factor of
+few samples, by that of `losse.ftl.solvers.sample_space`; and the noise, until the total weight has
+grown by `NOISE_DRIFT`. What a row has taught of its surroundings never lags.
 """
 
 import math
@@ -16,9 +21,11 @@ import warnings
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg.lapack import dpotri, dtrtrs
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotri
 from sklearn.exceptions import ConvergenceWarning
 
+from losse._kernels.blas import solve_lower
 from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
@@ -26,8 +33,15 @@ from losse.ftl.capacity import require_memory
 from losse.ftl.memories.base import SQUARE_LIMIT
 from losse.ftl.solvers.base import Solver, ridge_cholesky
 from losse.ftl.solvers.conjugate import block_inverses, solve_system
+from losse.ftl.targets import Targets
 from losse.typing import Array
 
+DRIFT = 1.15
+"""Ratio of two lambdas beyond which the inverse is made anew."""
+NOISE_DRIFT = 1.01
+"""Growth of the total weight after which the noise is found anew."""
+PENDING = 64
+"""Rows that the inverse follows before they are pushed into it."""
 PROBES = 8
 """Random vectors that estimate a trace in models too large to invert."""
 ROWS = 8
@@ -39,36 +53,60 @@ ITERATIONS = 300
 
 
 class Posterior(ABC):
-    """Variances for a solver's memories and weights as they are now.
-
-    ``unit`` is the weight that counts as one sample: with a discount, that of the latest.
-    """
+    """Variances for a solver's memories and weights, which may learn on meanwhile."""
 
     exact = True
     """Whether the trace is computed, not estimated from a few vectors."""
 
-    def __init__(self, solver: Solver, unit: float, discount: float) -> None:
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        self._solver = solver
+        self._targets = targets
         self._memory = solver.memory
-        self._penalty = solver.penalty
-        self._unit = unit
-        self._prepare()
-        total = self._memory.total / unit
-        used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
-        errors = self._memory.squared_errors(solver.weights)
-        if used >= total and not self.exact:
-            # The most likely noise under the prior: a lower figure, but one that needs no trace.
-            errors += self._penalty * (solver.weights**2).sum(axis=0)
-            used = 0.0
-        freedom = total * (1.0 - used_share(total, used, discount))
-        self.noise: Array = errors / (unit * freedom)
+        self._noise: Array = np.empty(0)
+        self._noise_for = (np.inf, np.inf)  # total and ridge
 
-    def variance(self, features: Features) -> Array:
-        """Variances of new targets, (rows, outputs)."""
-        spread = 1.0 + self._unit * np.maximum(self._leverage(features), 0.0)
-        return spread[:, None] * self.noise[: self._memory.n_outputs]
+    @property
+    @abstractmethod
+    def serves(self) -> bool:
+        """Whether this form still suits the solver, and what it keeps can follow."""
 
     @abstractmethod
-    def _prepare(self) -> None: ...
+    def learned(self, features: Features, weights: Array) -> None:
+        """Take note of rows that the solver has learned."""
+
+    def variance(self, features: Features, unit: float, discount: float) -> Array:
+        """Variances of new targets, (rows, outputs).
+
+        ``unit`` is the weight that counts as one sample: with a discount, that of the latest.
+        """
+        self._follow()
+        now = self._memory.total, self._solver.ridge
+        if now[1] != self._noise_for[1] or not 1 <= now[0] / self._noise_for[0] <= NOISE_DRIFT:
+            self._noise, self._noise_for = self._find_noise(unit, discount), now
+        spread = 1.0 + unit * np.maximum(self._leverage(features), 0.0)
+        return spread[:, None] * self._noise
+
+    def _find_noise(self, unit: float, discount: float) -> Array:
+        solver, targets = self._solver, self._targets
+        total = self._memory.total / unit
+        used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
+        errors = targets.squared_errors(self._memory, solver.weights)
+        if used >= total and not self.exact:
+            # The most likely noise under the prior: a lower figure, but one that needs no trace.
+            W = targets.less_mean(solver.weights, targets.mean(self._memory))
+            errors += self._penalty * (W**2).sum(axis=0)
+            used = 0.0
+        freedom = total * (1.0 - used_share(total, used, discount))
+        return np.asarray(targets.scale**2 * errors[: targets.n_outputs] / (unit * freedom))
+
+    @property
+    @abstractmethod
+    def _penalty(self) -> float:
+        """Lambda of what is kept."""
+
+    @abstractmethod
+    def _follow(self) -> None:
+        """Bring what is kept up to date."""
 
     @abstractmethod
     def _trace(self) -> float:
@@ -80,50 +118,111 @@ class Posterior(ABC):
 
 
 class InversePosterior(Posterior):
-    """With (A + lambda I)^-1 at hand: D^3 operations once, then little for every row."""
+    r"""With :math:`P = (A + \lambda I)^{-1}` at hand: D^3 operations once, then little for a row.
 
-    def _prepare(self) -> None:
+    P follows rows that are learned by changes of low rank (Woodbury's identity), which are
+    collected and pushed into it together. Its lambda stays until it is `DRIFT` off.
+    """
+
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        super().__init__(solver, targets)
         D = self._memory.dimension
         require_memory(
             D**2 * 8.0,
             f"return_std=True in a model of {D:,} features",
             "Use fewer features, or predict without return_std.",
         )
-        factor, self._penalty = ridge_cholesky(self._memory.square(), self._penalty)
-        inverse = dpotri(factor, lower=1, overwrite_c=1)[0].T  # LAPACK's lower triangle
-        mirror(inverse)
-        self._P: Array = inverse
+        size = padded(D)
+        self._asked = solver.penalty
+        factor, self._own_penalty = ridge_cholesky(self._memory.square(), self._asked)
+        self._P = aligned((size, size))
+        self._P[:D, :D] = dpotri(factor, lower=1, overwrite_c=1)[0].T  # LAPACK's lower triangle
+        mirror(self._P)
+        self._pending = aligned((PENDING, size))
+        self._count = 0
+        self._ahead: list[Features] = []  # rows that P has yet to follow
+
+    @property
+    def serves(self) -> bool:
+        ratio = self._solver.penalty / self._asked
+        waiting = sum(map(len, self._ahead))
+        return 1 / DRIFT <= ratio <= DRIFT and waiting <= self._memory.dimension // 4
+
+    def learned(self, features: Features, weights: Array) -> None:
+        if self.serves:  # or else it is to be made anew
+            self._ahead.append(features.scaled(np.sqrt(weights)))
+
+    @property
+    def _penalty(self) -> float:
+        return self._own_penalty
+
+    def _follow(self) -> None:
+        for features in self._ahead:
+            for start in range(0, len(features), PENDING):
+                self._change(features[start : start + PENDING])
+        self._ahead.clear()
+
+    def _change(self, features: Features) -> None:
+        """P -= T^T T with L L^T = I + Phi P Phi^T and T = L^-1 Phi P."""
+        n = len(features)
+        if self._count + n > PENDING:
+            T = self._pending[: self._count].T
+            dsyrk(-1.0, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
+            mirror(self._P)
+            self._count = 0
+        T = aligned((n, len(self._P)))
+        features.combine(self._P, T)
+        pending = self._pending[: self._count]
+        T -= features.inner(pending) @ pending
+        L = np.linalg.cholesky(np.eye(n) + features.inner(T))
+        solve_lower(L, T)
+        self._pending[self._count : self._count + n] = T
+        self._count += n
 
     def _trace(self) -> float:
-        return float(self._P.trace())
+        return float(self._P.trace() - (self._pending[: self._count] ** 2).sum())
 
     def _leverage(self, features: Features) -> Array:
-        return features.quadratic(self._P)
+        inner = features.inner(self._pending[: self._count])
+        return features.quadratic(self._P) - (inner**2).sum(axis=1)
 
 
 class SamplePosterior(Posterior):
-    """While all samples are at hand: a system with one unknown per sample, as in `SampleSpace`."""
+    """While all samples are at hand: with the factor of `SampleSpace`, one row per sample.
 
-    def __init__(self, solver: Solver, unit: float, discount: float) -> None:
+    Its lambda is that of the solver but for `losse.ftl.solvers.sample_space.DRIFT`.
+    """
+
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        super().__init__(solver, targets)
         assert solver.samples is not None
         self._samples = solver.samples
-        super().__init__(solver, unit, discount)
+        self._inverse_trace = self._samples.inverse_trace()
 
-    def _prepare(self) -> None:
-        gram = self._samples.gram.copy()
-        self._factor, self._penalty = ridge_cholesky(gram, self._penalty)
+    @property
+    def serves(self) -> bool:
+        return self._solver.samples is self._samples
+
+    def learned(self, features: Features, weights: Array) -> None:
+        """Do nothing: the solver has the samples."""
+
+    @property
+    def _penalty(self) -> float:
+        return self._samples.penalty
+
+    def _follow(self) -> None:
+        self._inverse_trace = self._samples.inverse_trace(self._inverse_trace)
 
     def _trace(self) -> float:
-        n = self._samples.size
-        inverse = dpotri(self._factor, lower=1)[0]
-        return float(self._memory.dimension - n) / self._penalty + float(inverse.trace())
+        samples = self._samples
+        beyond = float(self._memory.dimension - samples.size) / samples.penalty
+        return beyond + self._inverse_trace.value
 
     def _leverage(self, features: Features) -> Array:
         cross = self._samples.features.gram(features)
-        half = dtrtrs(self._factor, cross, lower=1)[0]
-        return np.asarray(
-            ((features.values**2).sum(axis=1) - (half**2).sum(axis=0)) / self._penalty
-        )
+        self._samples.half_solve(cross)
+        squares = (features.values**2).sum(axis=1) - (cross**2).sum(axis=0)
+        return np.asarray(squares / self._samples.penalty)
 
 
 class IteratedPosterior(Posterior):
@@ -131,8 +230,24 @@ class IteratedPosterior(Posterior):
 
     exact = False
 
-    def _prepare(self) -> None:
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        super().__init__(solver, targets)
         self._inverse_blocks = block_inverses(self._memory, self._penalty)
+        self._stale = False
+
+    @property
+    def serves(self) -> bool:
+        return not self._stale
+
+    def learned(self, features: Features, weights: Array) -> None:
+        self._stale = True
+
+    @property
+    def _penalty(self) -> float:
+        return self._solver.penalty
+
+    def _follow(self) -> None:
+        """Do nothing: it reads the memories."""
 
     def _trace(self) -> float:
         D = self._memory.dimension
@@ -186,9 +301,9 @@ def used_share(total: float, used: float, discount: float) -> float:
     return min(share, 1.0 - 1e-9)  # below one, but for rounding
 
 
-def new_posterior(solver: Solver, unit: float, discount: float) -> Posterior:
+def new_posterior(solver: Solver, targets: Targets) -> Posterior:
     """The posterior in the form that suits the number of features."""
     if solver.samples is not None:
-        return SamplePosterior(solver, unit, discount)
+        return SamplePosterior(solver, targets)
     form = IteratedPosterior if solver.memory.large else InversePosterior
-    return form(solver, unit, discount)
+    return form(solver, targets)

@@ -31,10 +31,16 @@ EXPERIMENTS = {
     "discrete-control": Entry(
         "control.discrete_control", "figure 5, top: world models in Dyna on three discrete tasks"
     ),
+    "continuous-control": Entry(
+        "control.continuous_control", "figure 5, bottom: world models in Dyna with SAC on MuJoCo"
+    ),
     "replay-efficiency": Entry(
         "control.replay_efficiency", "figure 6: Losse against replay of several sizes"
     ),
     "planning": Entry("planning.alone", "planning in world models, beside SAC and Dyna"),
+    "classic-control": Entry(
+        "control.classic_control", "the presets of `losse train`, against agents without a model"
+    ),
 }
 """All experiments by their name on the command line and in results/."""
 

@@ -7,9 +7,10 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import gymnasium
 import tyro
@@ -19,6 +20,7 @@ from losse.cli import fail, require_writable
 from losse.cli.train.stopping import StopRequest
 from losse.cli.train.view import TrainView
 from losse.dyna.options import Training
+from losse.dyna.presets import PRESETS, describe, preset
 from losse.dyna.progress import LOADING, TrainingProgress
 from losse.runs.record import Record, file_name
 from losse.runs.store import read_records, write_record
@@ -30,12 +32,14 @@ class Settings:
     """Train an agent with a world model, evaluate it along the way, and keep all of it."""
 
     training: Training
+    preset: Literal["auto", "none"] = "auto"
+    """auto: tuned defaults for the environments that have them. Options that you give win."""
     learning_rate: float | None = None
-    """Learning rate of the agent; by default that of its library."""
+    """Learning rate of the agent; by default that of the preset, or of its library."""
     batch_size: int | None = None
-    """Rows of a minibatch; by default that of the library."""
+    """Rows of a minibatch; by default those of the preset or library."""
     hidden: tuple[int, ...] | None = None
-    """Units of the agent's hidden layers; by default those of the library."""
+    """Units of the agent's hidden layers; by default those of the preset or library."""
     checkpoint_every: int = 5000
     """Environment steps between checkpoints."""
     checkpoint_seconds: float = 120.0
@@ -49,22 +53,40 @@ class Settings:
     def read(cls, arguments: Sequence[str]) -> Settings:
         """Settings of a command line.
 
-        >>> Settings.read(["--env", "CartPole-v1", "--hidden", "8"]).whole_training().agent_options
+        >>> small = Settings.read(["--env", "CartPole-v1", "--hidden", "8", "--preset", "none"])
+        >>> small.training.agent_options
         {'policy_kwargs': {'net_arch': [8]}}
         """
-        plain_names = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff)
-        return tyro.cli(cls, prog="losse train", args=list(arguments), config=plain_names)
+        config = (tyro.conf.OmitArgPrefixes,)
+        parse = partial(tyro.cli, cls, prog="losse train", args=list(arguments), config=config)
+        settings = parse()
+        base = Training(env=settings.training.env)
+        tuned = PRESETS.get(base.env) if settings.preset == "auto" else None
+        if tuned is not None:
+            # As defaults, its values give way to whatever the command line says.
+            bare = replace(tuned, agent_options={}, model_options={})
+            asked = parse(default=cls(training=bare))
+            if asked.training.agent == tuned.agent:  # another one has other options
+                settings, base = asked, preset(tuned.env, asked.training.model)
+        options = dict(base.agent_options)
+        if settings.learning_rate is not None:
+            options["learning_rate"] = settings.learning_rate
+        if settings.batch_size is not None:
+            options["batch_size"] = settings.batch_size
+        if settings.hidden is not None:
+            options["policy_kwargs"] = {"net_arch": list(settings.hidden)}
+        whole = replace(settings.training, agent_options=options, model_options=base.model_options)
+        return replace(settings, training=whole)
 
-    def whole_training(self) -> Training:
-        """The training that these settings describe, with the options of its agent."""
-        options: dict[str, Any] = {}
-        if self.learning_rate is not None:
-            options["learning_rate"] = self.learning_rate
-        if self.batch_size is not None:
-            options["batch_size"] = self.batch_size
-        if self.hidden is not None:
-            options["policy_kwargs"] = {"net_arch": list(self.hidden)}
-        return replace(self.training, agent_options=options)
+    def said(self) -> str:
+        """Which defaults are in use, for the user."""
+        env, agent = self.training.env, self.training.agent
+        if self.preset == "none" or env not in PRESETS:
+            return ""
+        if agent != PRESETS[env].agent:
+            return f"The preset for {env} is for {PRESETS[env].agent}: {agent} has plain defaults."
+        values = ", ".join(f"{name} {value}" for name, value in describe(self.training).items())
+        return f"Preset for {env} (--preset none: plain defaults): {values}."
 
     def folder(self) -> Path:
         """Folder of the record and the figure."""
@@ -86,7 +108,9 @@ def train_with(arguments: Sequence[str], console: Console) -> None:
 
 def run(settings: Settings, console: Console, request: StopRequest) -> None:
     """Train, write the record and draw all records of the folder."""
-    training, folder = settings.whole_training(), settings.folder()
+    training, folder = settings.training, settings.folder()
+    if settings.said():
+        _say(console, settings.said())
     _import_module_of(training.env)
     saved = folder / file_name(training.model, f"seed{training.seed}")
     if (saved / "latest").exists() and not settings.resume:

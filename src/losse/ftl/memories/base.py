@@ -7,7 +7,10 @@ Rows of B are padded to whole cache lines, for the kernels. Solvers, which work 
 nothing above them does, and checkpoints are without it.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,9 @@ from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 SQUARE_LIMIT = 8192
 """Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
@@ -51,8 +57,9 @@ class Memory(ABC):
         Sum of w phi y^T, (D, S) with padded rows.
     total
         Sum of w: the number of samples, if none has a weight.
-    squares
-        Sum of w y^2 per output, padded like B.
+    sums, squares
+        Sums of w y and w y^2 per output, padded like B. Of the former, which only centred targets
+        need, checkpoints are kept by `losse.ftl.targets`.
     """
 
     A: npt.NDArray[np.floating]
@@ -62,6 +69,7 @@ class Memory(ABC):
         self.n_outputs = n_outputs
         self.B = aligned((dimension, padded(n_outputs)))
         self.total = 0.0
+        self.sums = np.zeros(padded(n_outputs))
         self.squares = np.zeros(padded(n_outputs))
         self._error = 0.0  # of an entry of A whose features are one, by rounding
 
@@ -77,6 +85,7 @@ class Memory(ABC):
         features.add_transposed(Y, weights, self.B)
         self._round()
         self.total += float(weights.sum())
+        self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
 
     def objective(self, W: Array, residual: Array, penalty: float) -> float:
@@ -109,25 +118,35 @@ class Memory(ABC):
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
-        for part in (self.A, self.B, self.squares):
+        for part in (self.A, self.B, self.sums, self.squares):
             part *= factor
         self.total *= factor
         self._error *= factor
 
-    def absorb(self, other: "Memory", factor: float) -> None:
-        """Add the sums of another memory of the same layout, times ``factor``."""
+    def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
+        """Add the sums of another memory of the same layout, times ``factor``.
+
+        ``change`` is that of the other's units to these, if they differ.
+        """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
         self._round()
         other._round()
         self._error += factor * other._error
-        self.B += factor * other.B
-        self.squares += factor * other.squares
-        self.total += factor * other.total
+        B, sums, squares, total = other.B, other.sums, other.squares, other.total
+        if change is not None:
+            a, b = change.factor, change.offset
+            B = change.columns(B)
+            squares = a * a * squares + 2 * a * b * sums + b * b * total
+            sums = a * sums + b * total
+        self.B += factor * B
+        self.sums += factor * sums
+        self.squares += factor * squares
+        self.total += factor * total
 
     def clear(self) -> None:
         """Forget everything."""
-        for part in (self.A, self.B, self.squares):
+        for part in (self.A, self.B, self.sums, self.squares):
             part[...] = 0.0
         self.total = self._error = 0.0
 
@@ -165,11 +184,6 @@ class Memory(ABC):
     def rounding(self) -> float:
         """Share of a sum that rounding may have changed."""
         return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
-
-    def squared_errors(self, W: Array) -> Array:
-        """sum w (y - W^T phi)^2 per output, padded like B."""
-        errors = self.squares - (W * (2 * self.B - self.times(W))).sum(axis=0)
-        return np.maximum(errors, 1e-14 * self.squares)  # what rounding leaves of a perfect fit
 
     def state(self) -> State:
         """Values for a checkpoint."""

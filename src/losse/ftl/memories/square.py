@@ -19,7 +19,12 @@ class SquareMemory(Memory):
         self.A = np.zeros((dimension, dimension), dtype)
 
     def add_products(self, features: Features, weights: Array) -> None:
-        """A += sum of w phi phi^T."""
+        """A += sum of w phi phi^T.
+
+        Roots of the weights go into the features: A stays symmetric to the last bit.
+        """
+        if (abs(weights) != 1.0).any():
+            features, weights = features.scaled(np.sqrt(abs(weights))), np.sign(weights)
         features.add_products(weights, self.A)
 
     def diagonal(self) -> Array:

@@ -18,6 +18,7 @@ from losse.typing import Array
 
 if TYPE_CHECKING:
     from losse.ftl.solvers.sample_space import SampleSpace
+    from losse.ftl.targets import Change
 
 
 PROMISE = 0.01
@@ -101,9 +102,9 @@ class Solver(ABC):
         self.weights[:] = W
         self.refresh()
 
-    def absorb(self, other: "Solver", factor: float) -> None:
-        """Add another solver's memories; `solve` is to follow."""
-        self.memory.absorb(other.memory, factor)
+    def absorb(self, other: "Solver", factor: float, change: "Change | None") -> None:
+        """Add another solver's memories, in its units; `solve` is to follow."""
+        self.memory.absorb(other.memory, factor, change)
         self.refresh()
 
     def rescale(self, factor: float) -> None:

@@ -9,6 +9,10 @@ the fewest digits. What even that does not reach is said by a `LeaderWarning`.
 
 import sys
 import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory
@@ -25,8 +29,13 @@ from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
+
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
+OWED = "samples without A"
+"""Method of a file that leaves A out, since the samples make it."""
 SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
 """Ridges below which an inverse has no correct digits left, by the precision of A."""
 
@@ -139,13 +148,13 @@ class ExactSolver(Solver):
         super().clear()
         self._samples = self._no_samples()
 
-    def absorb(self, other: Solver, factor: float) -> None:
-        """Add another solver's memories; `solve` is to follow."""
+    def absorb(self, other: Solver, factor: float, change: "Change | None") -> None:
+        """Add another solver's memories, in its units; `solve` is to follow."""
         mine, theirs = self._samples, other.samples
-        self.memory.absorb(other.memory, factor)
+        self.memory.absorb(other.memory, factor, change)
         self._trace = None
         if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
-            mine.absorb(theirs, factor, self.penalty)
+            mine.absorb(theirs, factor, change, self.penalty)
         else:
             self.refresh()
 
@@ -190,23 +199,31 @@ class ExactSolver(Solver):
     def state(self) -> State:
         """Values for a checkpoint, with those of the method at work."""
         own: State = {"method": "none"}
+        state = super().state()
         if self._samples is not None:
             own = {"method": "samples"} | nested("samples", self._samples.state())
+            if self._samples_make(state["memory.A"]):
+                own["method"] = OWED
+                state["memory.A"] = np.broadcast_to(
+                    state["memory.A"].dtype.type(0), self.memory.A.shape
+                )
         elif isinstance(self._follower, TrackedInverse):
             own = {"method": "inverse"} | nested("inverse", self._follower.state())
         elif self._follower is not None:
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
-        return super().state() | own
+        return state | own
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         super().restore(saved)
         self.refresh()
-        methods = ("none", "samples", "iterations" if self.memory.large else "inverse")
+        methods = ("none", "samples", "iterations" if self.memory.large else "inverse", OWED)
         method = saved.word("method", methods)
-        if method == "samples":
+        if method in ("samples", OWED):
             self._samples = self._no_samples()
-            self._samples.restore(saved.part(method))
+            self._samples.restore(saved.part("samples"))
+            if method == OWED:
+                self._make_from_samples(saved)
         elif method == "inverse":
             inverse = TrackedInverse(self.memory, self.ridge)
             inverse.restore(saved.part(method), self.weights)
@@ -215,6 +232,22 @@ class ExactSolver(Solver):
             follower = self._new_iteration()
             follower.restore(saved.part(method))
             self._follower = follower
+
+    def _samples_make(self, A: npt.NDArray[np.floating]) -> bool:
+        """Whether A is made of the samples at hand, bit for bit, so that files need not have it."""
+        if self._samples is None or self.memory.large:
+            return False
+        made = np.zeros_like(A)
+        self._samples.features.add_products(np.ones(self._samples.size), made)
+        return np.array_equal(made, A)
+
+    def _make_from_samples(self, saved: StateReader) -> None:
+        """Make the A that a file leaves out."""
+        assert self._samples is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._samples.features.add_products(np.ones(self._samples.size), self.memory.A)
+        if not np.isfinite(self.memory.A).all():
+            saved.refuse("samples are too large")
 
     def _no_samples(self) -> SampleSpace:
         limit = SAMPLE_LIMIT if self.memory.large else max(1, self.memory.dimension // 2)

@@ -8,6 +8,8 @@ off by a little raises the objective by less than a percent (`ridge_excess`); wh
 more than `DRIFT`, the factor is made anew.
 """
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -17,6 +19,9 @@ from losse.encoders.features import Features
 from losse.ftl.solvers.base import raised
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 DRIFT = 1.15
 
@@ -33,6 +38,14 @@ def ridge_excess(ratio: float) -> float:
     0.0049
     """
     return (ratio - 1) * (1 - 1 / ratio) / 4
+
+
+class InverseTrace(NamedTuple):
+    """Trace of (Phi Phi^T + lambda I)^-1 for the first samples, and for which these are."""
+
+    value: float
+    size: int
+    penalty: float
 
 
 class SampleSpace:
@@ -59,9 +72,36 @@ class SampleSpace:
         return self._kept[: self.size]
 
     @property
-    def gram(self) -> Array:
-        """Phi Phi^T of all samples."""
-        return self._gram[: self.size, : self.size]
+    def penalty(self) -> float:
+        """Lambda of the factor."""
+        return self._ridge
+
+    def half_solve(self, columns: Array) -> None:
+        """Overwrite columns, one row per sample, by L^-1 of them."""
+        n = self.size
+        solve_lower(self._factor[:n, :n], columns)
+
+    def inverse_trace(self, known: InverseTrace | None = None) -> InverseTrace:
+        """Trace of (Phi Phi^T + lambda I)^-1, starting from an earlier one.
+
+        It is the sum of squares in L^-1, whose rows stay while L grows. New ones are
+        [-L_22^-1 L_21 L_11^-1, L_22^-1].
+        """
+        n, L = self.size, self._factor
+        if known is None or known.penalty != self._ridge or known.size > n:
+            known = InverseTrace(0.0, 0, self._ridge)
+        first = known.size
+        if first == n:
+            return known
+        corner = np.eye(n - first)
+        solve_lower(L[first:n, first:n], corner)
+        value = known.value + float((corner**2).sum())
+        if first:
+            left = np.empty((first, n - first))
+            left[:] = (corner @ L[first:n, :first]).T
+            solve_lower(L[:first, :first], left, transposed=True)
+            value += float((left**2).sum())
+        return InverseTrace(value, n, self._ridge)
 
     def has_room(self, n: int) -> bool:
         """Whether n more samples may be added."""
@@ -81,11 +121,14 @@ class SampleSpace:
             n, self._ridge = 0, ridge * DRIFT
         self._factorise(n)
 
-    def absorb(self, other: "SampleSpace", factor: float, ridge: float) -> None:
+    def absorb(
+        self, other: "SampleSpace", factor: float, change: "Change | None", ridge: float
+    ) -> None:
         """Take the samples of another space in, their weights times ``factor``."""
         if other.size:
-            n = other.size
-            self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+            targets = other._targets[: other.size]
+            Y = targets if change is None else change.columns(targets)
+            self.add(other.features, Y, np.full(other.size, factor), ridge)
 
     def excess(self, ridge: float) -> float:
         """How far the weights can be from the best objective for this lambda, as a share of it."""

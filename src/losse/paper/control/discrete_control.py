@@ -125,7 +125,11 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
     """Train one agent for each run."""
-    return [tasks.train_run(run, str(run.setting)) for run in runs]
+    envs = [str(run.setting) for run in runs]
+    return [
+        tasks.train_run(run, tasks.training_of(run, env), tasks.TASKS[env])
+        for run, env in zip(runs, envs, strict=True)
+    ]
 
 
 def table(records: Sequence[Record]) -> Table:

@@ -79,7 +79,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
     """Train one agent for each run."""
-    return [tasks.train_run(run, ENV) for run in runs]
+    return [tasks.train_run(run, tasks.training_of(run, ENV), tasks.TASKS[ENV]) for run in runs]
 
 
 def table(records: Sequence[Record]) -> Table:

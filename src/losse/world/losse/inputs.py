@@ -2,8 +2,9 @@
 
 A number with finite bounds is mapped from them to [-3, 3]; one without is standardised by the
 transitions of a warm-up, after which everything stays as it is. Both are clipped to [-3, 3], the
-range in which the paper's grids lie. One-hot entries are multiplied by the square root of
-their number, so that their mean square is one, too.
+range in which the paper's grids lie. An encoder that is built anew as data come learns a scaling of
+its own each time: numbers without bounds are then left to it. One-hot entries are multiplied by the
+square root of their number, so that their mean square is one, too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Inputs:
         The spaces.
     with_actions
         Whether the matrix has columns for the actions; not so in one model per action.
+    standardised
+        Whether numbers without bounds are scaled; else they stay as they are.
 
     Examples
     --------
@@ -44,7 +47,12 @@ class Inputs:
     """
 
     def __init__(
-        self, observations: FlatSpace, actions: FlatSpace, *, with_actions: bool = True
+        self,
+        observations: FlatSpace,
+        actions: FlatSpace,
+        *,
+        with_actions: bool = True,
+        standardised: bool = True,
     ) -> None:
         parts = [observations.scaling(LIMIT)]
         if with_actions and not actions.discrete:
@@ -52,6 +60,9 @@ class Inputs:
         self.scaling, self._limit = joined(*parts)
         self._learned = np.isnan(self.scaling.shift)
         self.scaling.shift[self._learned] = 0.0
+        if not standardised:
+            self._limit = np.where(self._learned, np.inf, self._limit)
+            self._learned[:] = False
         self._with_numbers = with_actions and not actions.discrete
         self._n_hot = actions.width if with_actions and actions.discrete else 0
 

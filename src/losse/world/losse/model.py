@@ -20,7 +20,7 @@ from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
 from losse.world.losse.inputs import Inputs
-from losse.world.losse.learners import Learners, settings_of
+from losse.world.losse.learners import Learners, scales_itself, settings_of
 from losse.world.model import Function
 from losse.world.spaces import flat
 
@@ -36,18 +36,21 @@ class LosseWorldModel(CheckpointedModel):
     outputs of the same regressor. Each output's weights follow from its own targets alone, and in
     proportion to them, so outputs in different units do not need to be normalised.
 
-    Where nothing was learned the model predicts zeros: no change, no reward, no termination. With
-    negative rewards that is optimistic, and invites an agent to go and see.
+    Where nothing was learned, the paper's grids predict zeros: no change, no reward, no
+    termination. With negative rewards that is optimistic, and invites an agent to go and see. The
+    recommended model of more than two inputs tends to the mean of what it has seen (``center`` of
+    `FTLRegressor`).
 
     Parameters
     ----------
     observation_space, action_space, termination, reward
         As in `WorldModel`.
     regressor
-        An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets inputs
-        that are scaled already, and the seed given here. ``"paper"``: the paper's settings,
-        30 grids for discrete actions, 300 (and 5.5 GB) for continuous ones. None: the recommended
-        one, which is ``FTLRegressor()``, or the paper's grids for no more than two inputs.
+        An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets the seed
+        given here and, unless it is an `AdaptiveEncoder`, inputs that are scaled already.
+        ``"paper"``: the paper's settings, 30 grids for discrete actions, 300 (and 5.5 GB) for
+        continuous ones. None: the recommended one, which is ``FTLRegressor()``, or the paper's
+        grids for no more than two inputs.
     per_action
         With discrete actions, one regressor for each (True), or a single one that sees the
         action as a one-hot input.
@@ -55,7 +58,8 @@ class LosseWorldModel(CheckpointedModel):
         Inputs without bounds are scaled by the mean and standard deviation of the first
         ``warm_up`` transitions or a little more. Until then these are kept: whenever their number
         has doubled, the scaling is learned anew and the model made anew from all of them. Not
-        needed where all spaces are bounded.
+        needed where all spaces are bounded, nor by an `AdaptiveEncoder`: it learns a scaling
+        whenever it is built, the last time from its own ``warm_up`` of 8000 rows.
     seed
         Seed of the encoder.
 
@@ -93,8 +97,10 @@ class LosseWorldModel(CheckpointedModel):
         check_count("warm_up", warm_up)
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self.actions.discrete
+        width = Inputs(self.observations, self.actions, with_actions=not self.per_action).width
+        settings = settings_of(regressor, width, self.actions.continuous, seed)
+        self._standardised = not scales_itself(settings.encoder)
         self.inputs = self._new_inputs()
-        settings = settings_of(regressor, self.inputs.width, self.actions.continuous, seed)
         n_learners = self.actions.width if self.per_action else 1
         self.learners = Learners(settings, n_learners, self._n_targets)
         self._warm_up = warm_up
@@ -205,7 +211,12 @@ class LosseWorldModel(CheckpointedModel):
         return self.learners.predict_std(self.inputs.matrix(states, actions), actions)
 
     def _new_inputs(self) -> Inputs:
-        return Inputs(self.observations, self.actions, with_actions=not self.per_action)
+        return Inputs(
+            self.observations,
+            self.actions,
+            with_actions=not self.per_action,
+            standardised=self._standardised,
+        )
 
     def _state(self) -> State:
         state = {

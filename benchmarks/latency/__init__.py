@@ -1,0 +1,1 @@
+"""The time of single calls, as a control loop sees them."""

@@ -1,0 +1,140 @@
+"""Tuned options for classic environments, as data: the defaults of `losse train`.
+
+They were chosen on seeds from 100 on. `losse reproduce classic-control` compares them, on other
+seeds, with the matched control: the same agent with as many gradient steps and no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from losse.dyna.options import DynaOptions, Training
+from losse.storage.jsonfile import plain
+
+DQN: Mapping[str, Any] = {
+    "learning_rate": 1e-3,
+    "batch_size": 32,
+    "learning_starts": 100,
+    "train_freq": 4,
+    "exploration_fraction": 0.1,
+    "exploration_final_eps": 0.05,
+    "policy_kwargs": {"net_arch": [64, 64]},
+}
+SAC: Mapping[str, Any] = {
+    "learning_rate": 1e-3,
+    "batch_size": 128,
+    "learning_starts": 200,
+    "policy_kwargs": {"net_arch": [64, 64]},
+}
+
+
+def _mujoco(env: str, steps: int, entropy: float, rate: float, **dyna: Any) -> Training:
+    """SAC after MBPO, smaller and with fewer gradient steps per step, so that it takes minutes."""
+    return Training(
+        env=env,
+        agent="sac",
+        steps=steps,
+        termination="known",
+        dyna=DynaOptions(planning_steps=9, **dyna),
+        agent_options={
+            "learning_rate": rate,
+            "batch_size": 128,
+            "learning_starts": 1000,
+            "target_entropy": entropy,
+            "policy_kwargs": {"net_arch": [128, 128]},
+        },
+    )
+
+
+PRESETS: Mapping[str, Training] = {
+    training.env: training
+    for training in (
+        Training(
+            env="CartPole-v1",
+            steps=8_000,
+            dyna=DynaOptions(
+                planning_steps=15,
+                update_every=50,
+                real_share=0.25,
+                target_update_gradient_steps=1000,
+            ),
+            agent_options={**DQN, "batch_size": 64, "learning_starts": 200},
+        ),
+        Training(
+            env="MountainCar-v0",
+            steps=20_000,
+            rescale_obs=True,
+            agent_options=DQN,
+        ),
+        Training(
+            env="Acrobot-v1",
+            steps=10_000,
+            rescale_obs=True,
+            agent_options=DQN,
+            model_options={"regressor": "paper"},
+        ),
+        Training(
+            env="Pendulum-v1",
+            agent="sac",
+            steps=2_000,
+            dyna=DynaOptions(planning_steps=15, update_every=50, pool_steps=0),
+            agent_options=SAC,
+        ),
+        Training(
+            env="InvertedPendulum-v5",
+            agent="sac",
+            steps=3_000,
+            dyna=DynaOptions(planning_steps=7, pool_steps=0),
+            agent_options=SAC,
+        ),
+        _mujoco("HalfCheetah-v5", 10_000, entropy=-3.0, rate=1e-3),
+        _mujoco("Hopper-v5", 16_000, entropy=-1.0, rate=3e-4, horizon=5),
+        _mujoco("Walker2d-v5", 16_000, entropy=-3.0, rate=3e-4, horizon=5),
+    )
+}
+"""A whole training for each environment, with Losse and seed 0."""
+
+
+def preset(env: str, model: str = "losse") -> Training:
+    """Tuned training of an environment, to be used whole or in parts.
+
+    Parameters
+    ----------
+    env
+        One of `PRESETS`.
+    model
+        World model, or what is used instead of one. Options of Losse are for Losse alone.
+
+    Examples
+    --------
+    `losse.dyna.training.train` takes all of it. `make_dyna` takes its parts:
+
+    >>> from stable_baselines3 import DQN
+    >>> from losse.dyna import make_dyna, preset
+    >>> tuned = preset("CartPole-v1")
+    >>> agent = make_dyna(DQN, tuned.make_env(), **tuned.arguments())
+    >>> agent.learning_rate, agent.gradient_steps
+    (0.001, 16)
+    """
+    if env not in PRESETS:
+        raise ValueError(f"env={env!r} has no preset: there are those of {', '.join(PRESETS)}.")
+    tuned = PRESETS[env]
+    return tuned if model == tuned.model else replace(tuned, model=model, model_options={})
+
+
+def describe(training: Training) -> dict[str, Any]:
+    """Options of a training that are not the plain defaults, with those of its parts beside them.
+
+    >>> describe(Training(env="CartPole-v1", steps=500, agent_options={"batch_size": 8}))
+    {'steps': 500, 'batch_size': 8}
+    """
+    own, usual = _flat(training), _flat(Training(env=training.env))
+    return {name: value for name, value in own.items() if value != usual.get(name)}
+
+
+def _flat(training: Training) -> dict[str, Any]:
+    values = plain(training)
+    parts = [values.pop(name) for name in ("dyna", "agent_options", "model_options")]
+    return {name: value for part in (values, *parts) for name, value in part.items()}

@@ -1,0 +1,74 @@
+"""Presets: tuned trainings that give way to explicit options."""
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("tyro")
+
+import gymnasium
+
+from losse.cli.train.command import Settings
+from losse.dyna import make_dyna, preset
+from losse.dyna.agents import agent_class, require_suitable_agent
+from losse.dyna.options import Training
+from losse.dyna.presets import PRESETS
+
+
+@pytest.mark.parametrize("env", PRESETS)
+def test_every_preset_makes_an_agent(env):
+    tuned = preset(env)
+    try:
+        made = tuned.make_env()
+    except gymnasium.error.DependencyNotInstalled as error:
+        pytest.skip(str(error))
+    require_suitable_agent(tuned.agent, made.action_space)
+    agent = make_dyna(agent_class(tuned.agent, "sb3"), made, **tuned.arguments())
+    assert agent.learning_rate == tuned.agent_options["learning_rate"]
+    assert agent.gradient_steps == 1 + tuned.dyna.planning_steps
+    assert agent.replay_buffer.world_model is not None
+
+
+def test_the_matched_control_is_the_same_agent_without_a_model():
+    for env in PRESETS:
+        tuned, control = preset(env), preset(env, "model-free-matched")
+        assert (control.agent_options, control.dyna) == (tuned.agent_options, tuned.dyna)
+        assert control.arguments()["model_options"] is None
+
+
+def test_an_environment_without_a_preset_is_named():
+    with pytest.raises(ValueError, match=r"env='Pong-v0' has no preset: .*CartPole-v1"):
+        preset("Pong-v0")
+
+
+def read(*arguments):
+    return Settings.read(arguments)
+
+
+def test_the_command_line_takes_the_preset_unless_it_is_told_otherwise():
+    assert read("--env", "Pendulum-v1").training == preset("Pendulum-v1")
+    assert read("--env", "Pendulum-v1", "--preset", "none").training == Training(env="Pendulum-v1")
+    assert read("--env", "FrozenLake-v1").training == Training(env="FrozenLake-v1")
+
+
+def test_explicit_options_win():
+    given = read(
+        *("--env", "MountainCar-v0", "--steps", "70", "--learning-rate", "0.5"),
+        *("--no-rescale-obs", "--planning-steps", "3", "--model", "online"),
+    ).training
+    tuned = preset("MountainCar-v0")
+    assert (given.steps, given.rescale_obs, given.dyna.planning_steps) == (70, False, 3)
+    assert given.agent_options == {**tuned.agent_options, "learning_rate": 0.5}
+    # Also those that are the plain defaults.
+    assert read("--env", "CartPole-v1", "--steps", "15000").training.steps == 15_000
+    assert read("--env", "MountainCar-v0", "--rescale-obs").training == tuned
+
+
+def test_what_is_chosen_is_said():
+    said = read("--env", "Pendulum-v1", "--steps", "70").said()
+    assert said.startswith("Preset for Pendulum-v1 (--preset none: plain defaults): agent sac, ")
+    assert "steps 70" in said
+    assert "learning_rate 0.001" in said
+    assert read("--env", "FrozenLake-v1").said() == ""
+    other = read("--env", "Pendulum-v1", "--agent", "td3")
+    assert other.training == Training(env="Pendulum-v1", agent="td3")
+    assert other.said() == "The preset for Pendulum-v1 is for sac: td3 has plain defaults."
