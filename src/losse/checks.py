@@ -14,16 +14,20 @@ LARGEST = 1e100
 """Largest input and target: products of three of them are still finite."""
 LARGEST_WEIGHT = 1e50
 """Largest sample weight: times a square, and the growth of weights under a discount, finite."""
+MOST = 2**128
+"""Largest count, with room for any seed: what follows from it is still a double."""
 SINGLE = {"X": 1e12, "sample_weight": 1e10}
 """Largest values where sums are kept in single precision, whose range ends at 3e38."""
 
 
-def check_count(name: str, value: Any, at_least: int = 1) -> None:
-    """Raise unless ``value`` is a whole number of at least ``at_least``."""
+def check_count(name: str, value: Any, at_least: int = 1, at_most: int = MOST) -> None:
+    """Raise unless ``value`` is a whole number from ``at_least`` to ``at_most``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}={value!r} must be an integer of at least {at_least}.")
     if value < at_least:
         raise ValueError(f"{name}={value!r} must be an integer of at least {at_least}.")
+    if int(value) > at_most:
+        raise ValueError(f"{name}={value!r} must be an integer of at most {at_most}.")
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -166,8 +166,12 @@ IMAGE = spaces.Box(0, 255, (64, 64, 3), np.uint8)
 @pytest.mark.parametrize(
     ("space", "show", "message"),
     [
-        (spaces.Dict(place=PLACES), lambda seen: {"place": seen}, "FlattenObservation"),
         (spaces.Tuple([PLACES]), lambda seen: (seen,), "FlattenObservation"),
+        (
+            spaces.Dict(where=spaces.Dict(place=PLACES)),
+            lambda seen: {"where": {"place": seen}},
+            "FlattenObservation",
+        ),
         (IMAGE, lambda seen: np.zeros((64, 64, 3), np.uint8), "holds images"),
     ],
 )

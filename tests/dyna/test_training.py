@@ -7,13 +7,15 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
+from stable_baselines3 import DQN
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from losse.dyna import DynaOptions
+from losse.dyna import DynaOptions, load_run
 from losse.dyna.evaluation import EVALUATION_SEED, mean_return
 from losse.dyna.options import Training
 from losse.dyna.progress import COMPILING, EVALUATING, MAKING, TRAINING, TrainingObserver
 from losse.dyna.training import environments, train
+from losse.envs.terminations import known_termination
 from tests.dyna.agents import Line, small
 
 SMALL = {"policy_kwargs": {"net_arch": [8, 8]}, "batch_size": 8}
@@ -178,7 +180,7 @@ def test_only_training_episodes_are_cut_off():
 
 
 def test_exploring_starts_need_a_known_environment():
-    with pytest.raises(ValueError, match="'CartPole-v1' are not known"):
+    with pytest.raises(ValueError, match="do without exploring starts"):
         train(training(exploring_starts=True))
 
 
@@ -194,8 +196,20 @@ def test_an_oracle_is_right_from_the_start_and_comes_back(tmp_path):
 
 
 def test_an_oracle_needs_a_known_environment():
-    with pytest.raises(ValueError, match="'CartPole-v1' are not known"):
-        train(training(model="oracle"))
+    with pytest.raises(ValueError, match="'FrozenLake-v1' are not known"):
+        train(training(model="oracle", env="FrozenLake-v1"))
+
+
+def test_a_known_termination_is_known_to_the_model_also_after_it_was_saved(tmp_path):
+    known = {"model": "losse", "termination": "known", "steps": 100, "eval_every": 100}
+    train(training(**known), folder=tmp_path)
+    agent = load_run(DQN, tmp_path, "CartPole-v1", termination=known_termination("CartPole-v1"))
+    fallen = np.array([[0.0, 0.0, 0.5, 0.0]])
+    assert agent.replay_buffer.world_model.step(fallen, [0])[2].all()
+    longer = train(training(**known | {"steps": 120}), folder=tmp_path, resume=True)
+    assert longer.steps == 120
+    with pytest.raises(ValueError, match="'MountainCar-v0' end is not known"):
+        training(**known | {"env": "MountainCar-v0"})
 
 
 def test_options_are_plain():

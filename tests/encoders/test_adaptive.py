@@ -62,6 +62,12 @@ def test_constant_inputs_and_few_rows():
     assert AdaptiveEncoder(6, 3).fit(X[:12], Y[:12]).transform(X).shape[0] == 700
 
 
+@pytest.mark.parametrize("size", [1e-60, 1e10, 1e60])
+def test_inputs_of_any_size_that_are_not_scaled(size):
+    encoder = AdaptiveEncoder(6, 3, n_stages=1, scaling=None).fit(size * X, Y)
+    assert np.isfinite(encoder.transform(size * X).toarray()).all()
+
+
 def test_rows_without_weight_do_not_count():
     weights = np.repeat([1.0, 0.0], 350)
     part = AdaptiveEncoder(6, 3).fit(X, Y, weights)
@@ -75,6 +81,8 @@ def test_rows_without_weight_do_not_count():
         (AdaptiveEncoder(), None, "requires y"),
         (AdaptiveEncoder(warm_up=0), Y, "warm_up=0"),
         (AdaptiveEncoder(n_stages=-1), Y, "n_stages=-1"),
+        (AdaptiveEncoder(n_stages=2**31), Y, "n_stages=2147483648"),
+        (AdaptiveEncoder(warm_up=10**400), Y, "warm_up=1000"),
         (AdaptiveEncoder(n_grids=0), Y, "n_grids=0"),
     ],
 )

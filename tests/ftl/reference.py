@@ -25,6 +25,16 @@ def leader(Phi, Y, ridge, weights=None):
     return np.linalg.solve(system, (Phi * w[:, None]).T @ Y)
 
 
+def accurate_leader(Phi, Y, ridge, weights=None):
+    """The same minimiser by a QR factorisation of the rows, which loses half as many digits."""
+    w = np.ones(len(Y)) if weights is None else np.asarray(weights)
+    D, root = Phi.shape[1], np.sqrt(w)[:, None]
+    rows = np.vstack([Phi * root, np.sqrt(ridge * w.sum()) * np.eye(D)])
+    size = np.linalg.norm(rows, axis=0)
+    Q, R = np.linalg.qr(rows / size)
+    return np.linalg.solve(R, Q[: len(Y)].T @ (Y * root)) / size[:, None]
+
+
 def recursive_leader(batches, penalty):
     """Appendix B: weights by the recursive (Woodbury) form for a fixed penalty."""
     R = W = None

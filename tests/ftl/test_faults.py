@@ -19,7 +19,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
+from losse import (
+    AdaptiveEncoder,
+    FourierEncoder,
+    FTLRegressor,
+    LosseEncoder,
+    ReLUEncoder,
+    TileEncoder,
+)
 from losse.storage.archive import ArchiveError
 from tests.ftl.reference import stream
 from tests.storage.forgery import forge, put_together, take_apart
@@ -48,6 +55,9 @@ MODELS = {
     "discount": lambda: grown(
         FTLRegressor(LosseEncoder(*GRIDS, scaling=(-2, 2)), discount=0.9, ridge=1e-5)
     ),
+    "adaptive": lambda: FTLRegressor(
+        AdaptiveEncoder(2, 2, n_stages=1, warm_up=60), past=200, ridge="auto"
+    ).fit(X[:70], Y[:70]),
     "packed": lambda: grown(FTLRegressor(LosseEncoder(*GRIDS), solver="sparse", ridge=1e-5)),
     "packed dense": lambda: grown(FTLRegressor(TileEncoder(*GRIDS), solver="dense", ridge=1e-5)),
     "packed samples": lambda: FTLRegressor(LosseEncoder(*GRIDS), ridge=1e-5).fit(X[:9], Y[:9]),
@@ -220,7 +230,12 @@ def test_nonsense_in_the_header_is_refused_or_harmless(case, tmp_path):
     path, content = saved(MODELS[case](), tmp_path)
     head, arrays = take_apart(content)
     # Most entries are the same for all models; those of solvers and encoders are not.
-    kinds = {"sparse": "", "discount": "used_encoder", "dense samples": "used_encoder"}
+    kinds = {
+        "sparse": "",
+        "discount": "used_encoder",
+        "dense samples": "used_encoder",
+        "adaptive": "given_encoder",
+    }
     for place in leaves(head["header"]):
         own = place and place[0].startswith(("solver.", kinds.get(case, "solver.")))
         for value in NONSENSE if own else ():
@@ -259,7 +274,8 @@ def test_absurd_parameters_do_not_take_for_ever(tmp_path):
 def test_a_header_without_all_entries_is_refused(case, tmp_path):
     path, content = saved(MODELS[case](), tmp_path)
     head, arrays = take_apart(content)
-    for key in head["header"].keys() - {"losse"}:  # the version that wrote it is for the curious
+    # The version that wrote it is for the curious, and older files do not know their rounding.
+    for key in head["header"].keys() - {"losse", "solver.memory.error"}:
         header = {name: value for name, value in head["header"].items() if name != key}
         must_refuse(path, put_together({**head, "header": header}, arrays))
 
@@ -282,7 +298,8 @@ def test_missing_additional_and_misshapen_arrays_are_refused(case, tmp_path):
             array.astype(np.int16),
             array.astype(complex),
         ):
-            must_refuse(path, put_together(head, arrays | {name: other}))
+            if (other.shape, other.dtype) != (array.shape, array.dtype):  # as parts of nothing are
+                must_refuse(path, put_together(head, arrays | {name: other}))
     must_refuse(path, put_together(head, arrays | {"solver.more": np.zeros(3)}))
 
 
@@ -326,7 +343,7 @@ def test_values_that_are_no_numbers_are_refused(case, tmp_path):
     path, content = saved(MODELS[case](), tmp_path)
     head, arrays = take_apart(content)
     for name, array in arrays.items():
-        if array.dtype.kind != "f":
+        if array.dtype.kind != "f" or not array.size:
             continue
         for value in (np.nan, np.inf, -np.inf):
             other = array.copy()

@@ -43,8 +43,8 @@ def test_is_final_after_the_warm_up_and_drops_its_rows():
 )
 def test_nothing_learned_is_lost_at_a_build(parameters):
     """The memories are those of a model that had the final encoder from the start."""
-    built = learn(model(**parameters), 0, 240)
-    scratch = FTLRegressor(built.encoder_, **{"ridge": 1e-3} | parameters)
+    built = learn(model(center=False, **parameters), 0, 240)
+    scratch = FTLRegressor(built.encoder_, **{"ridge": 1e-3, "center": False} | parameters)
     learn(scratch, 0, 240)
     assert built.n_samples_seen_ == 240
     mine, theirs = memory(built), memory(scratch)

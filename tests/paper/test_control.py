@@ -1,5 +1,6 @@
 """Discrete control and replay efficiency: which runs there are, and what becomes of a run."""
 
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -10,7 +11,13 @@ pytest.importorskip("sbx")
 pytest.importorskip("rliable")
 
 from losse.dyna.presets import PRESETS
-from losse.paper.control import classic_control, discrete_control, replay_efficiency, tasks
+from losse.paper.control import (
+    classic_control,
+    continuous_control,
+    discrete_control,
+    replay_efficiency,
+    tasks,
+)
 from losse.paper.control.summary import interquartile
 from losse.runs.experiment import SWEEP_SEED, folder_of
 from losse.runs.record import Record
@@ -230,4 +237,43 @@ def test_classic_control_compares_presets_with_the_matched_control(tmp_path):
 
 
 def test_classic_control_has_a_task_for_every_preset():
-    assert set(classic_control.TASKS) == set(PRESETS)
+    assert set(classic_control.TASKS) | set(continuous_control.TASKS) == set(PRESETS)
+
+
+def test_continuous_control_trains_sac_with_and_without_models(tmp_path):
+    pytest.importorskip("mujoco")
+    settings = continuous_control.Settings(
+        methods=("losse", "oracle", "model-free"),
+        envs=("InvertedPendulum-v5",),
+        steps=220,
+        seeds=1,
+        workers=0,
+        out=tmp_path,
+    )
+    assert reproduce(continuous_control, settings, Mock()) == []
+    records = read_records(tmp_path)
+    assert [record.method for record in records] == ["losse", "model-free", "oracle"]
+    assert all(record.settings["termination"] == "known" for record in records)
+    assert not list((tmp_path / ".running").iterdir())
+    shown = continuous_control.table(records)
+    assert [row[:2] for row in shown.rows] == [
+        ("InvertedPendulum-v5", name) for name in ("losse", "model-free", "oracle")
+    ]
+    truth = records[-1].details["model_error"]
+    assert max(error for _, error in truth) < 1e-5
+
+
+def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
+    pytest.importorskip("mujoco")
+    settings = continuous_control.Settings(
+        methods=("model-free",), envs=("InvertedPendulum-v5",), steps=120, seeds=1, out=tmp_path
+    )
+    (run,) = continuous_control.final(settings, [])
+    task = continuous_control.TASKS[run.setting]
+    half = replace(run, options={**run.options, "steps": 60})
+    with monkeypatch.context() as kept:
+        kept.setattr(tasks.shutil, "rmtree", lambda path: None)
+        tasks.train_preset(half, task, tmp_path)
+    record = tasks.train_preset(run, task, tmp_path)
+    assert [step for step, _ in record.curve][-1] == 120
+    assert record.curve[0][0] == 12  # of the part before

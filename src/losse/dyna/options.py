@@ -20,6 +20,8 @@ from losse.checks import check_count
 from losse.dyna.agents import AGENTS, BACKENDS
 from losse.dyna.models import METHODS
 from losse.dyna.search import SEARCH_CONTROLS
+from losse.envs.terminations import known_termination
+from losse.world.registry import METHODS as WORLD_MODELS
 
 ALTERNATE = "alternate"
 AUTO = "auto"
@@ -186,8 +188,10 @@ class Training:
         Library of the agent: auto is SBX (JAX) where it has the agent, else SB3 (PyTorch).
     model
         World model. Without one: model-free takes one gradient step per training call,
-        model-free-matched as many as with planning. With oracle the model is the truth, for the
-        environments of discrete control.
+        model-free-matched as many as with planning. With oracle the model is the truth, for
+        environments in which it is known.
+    termination
+        Whether the model learns how episodes end, or knows the rule of the environment.
     steps
         Environment steps.
     seed
@@ -222,6 +226,7 @@ class Training:
     agent: AgentName = "dqn"
     backend: BackendName = "auto"
     model: ModelName = "losse"
+    termination: Literal["learned", "known"] = "learned"
     steps: int = 15_000
     seed: int = 0
     n_envs: int = 1
@@ -246,6 +251,18 @@ class Training:
         check_choice("agent", self.agent, AGENTS)
         check_choice("backend", self.backend, BACKENDS)
         check_choice("model", self.model, METHODS)
+        check_choice("termination", self.termination, ("learned", "known"))
+        self.rules()  # raises where they are not known
+
+    def rules(self) -> dict[str, Any]:
+        """What the world model is told about the environment: arguments of its class.
+
+        >>> Training(env="Pendulum-v1", termination="known").rules()
+        {'termination': 'never'}
+        """
+        if self.termination == "learned" or self.model not in WORLD_MODELS:
+            return {}
+        return {"termination": known_termination(self.env)}
 
     def arguments(self) -> dict[str, Any]:
         """Named arguments of `make_dyna` for this training, beside agent and environment.
@@ -256,7 +273,7 @@ class Training:
         return {
             "world_model": self.model,
             "options": self.dyna,
-            "model_options": dict(self.model_options) or None,
+            "model_options": (self.rules() | dict(self.model_options)) or None,
             "seed": self.seed,
             "buffer_size": min(1_000_000, self.steps),
             **self.agent_options,

@@ -28,14 +28,39 @@ SAC: Mapping[str, Any] = {
     "learning_starts": 200,
     "policy_kwargs": {"net_arch": [64, 64]},
 }
+
+
+def _mujoco(env: str, steps: int, entropy: float, rate: float, **dyna: Any) -> Training:
+    """SAC after MBPO, smaller and with fewer gradient steps per step, so that it takes minutes."""
+    return Training(
+        env=env,
+        agent="sac",
+        steps=steps,
+        termination="known",
+        dyna=DynaOptions(planning_steps=9, **dyna),
+        agent_options={
+            "learning_rate": rate,
+            "batch_size": 128,
+            "learning_starts": 1000,
+            "target_entropy": entropy,
+            "policy_kwargs": {"net_arch": [128, 128]},
+        },
+    )
+
+
 PRESETS: Mapping[str, Training] = {
     training.env: training
     for training in (
         Training(
             env="CartPole-v1",
-            steps=10_000,
-            dyna=DynaOptions(planning_steps=15, target_update_gradient_steps=1000),
-            agent_options={**DQN, "batch_size": 64},
+            steps=8_000,
+            dyna=DynaOptions(
+                planning_steps=15,
+                update_every=50,
+                real_share=0.25,
+                target_update_gradient_steps=1000,
+            ),
+            agent_options={**DQN, "batch_size": 64, "learning_starts": 200},
         ),
         Training(
             env="MountainCar-v0",
@@ -53,17 +78,20 @@ PRESETS: Mapping[str, Training] = {
         Training(
             env="Pendulum-v1",
             agent="sac",
-            steps=3_000,
-            dyna=DynaOptions(planning_steps=15, update_every=50),
+            steps=2_000,
+            dyna=DynaOptions(planning_steps=15, update_every=50, pool_steps=0),
             agent_options=SAC,
         ),
         Training(
             env="InvertedPendulum-v5",
             agent="sac",
             steps=3_000,
-            dyna=DynaOptions(planning_steps=7, update_every=50),
+            dyna=DynaOptions(planning_steps=7, pool_steps=0),
             agent_options=SAC,
         ),
+        _mujoco("HalfCheetah-v5", 10_000, entropy=-3.0, rate=1e-3),
+        _mujoco("Hopper-v5", 16_000, entropy=-1.0, rate=3e-4, horizon=5),
+        _mujoco("Walker2d-v5", 16_000, entropy=-3.0, rate=3e-4, horizon=5),
     )
 }
 """A whole training for each environment, with Losse and seed 0."""

@@ -78,7 +78,8 @@ def train(
             agent = make_dyna(kind, env, **training.arguments())
         else:
             observer.stage(READING)
-            agent = load_run(kind, folder, env)
+            functions = {name: rule for name, rule in training.rules().items() if callable(rule)}
+            agent = load_run(kind, folder, env, **functions)
             observer.saved(folder, agent.num_timesteps)
             observer.stepped(agent.num_timesteps)
         evaluation = EvaluationCallback(

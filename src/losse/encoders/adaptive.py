@@ -18,6 +18,8 @@ MOST_ROWS = 5000
 """Rows from which directions are estimated; of more, so many are drawn."""
 OFFSET = 0.5
 """Standard deviation of the grids' places along their axes."""
+MOST_STAGES = 100
+"""Of a cascade. Each costs a fit of up to 5,000 rows, and few help."""
 _MOST_OUTPUTS = 1 << 20
 
 
@@ -152,8 +154,8 @@ class AdaptiveEncoder(SoftGridEncoder):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        check_count("n_stages", self.n_stages, at_least=0)
-        check_count("warm_up", self.warm_up)
+        check_count("n_stages", self.n_stages, at_least=0, at_most=MOST_STAGES)
+        check_count("warm_up", self.warm_up, at_most=2**62)
 
     def _check_targets(self, y: Any, n_rows: int) -> Array:
         return check_targets(y, n_rows, None)

@@ -166,6 +166,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def restore(self, saved: StateReader) -> None:
         """Become fitted by what `state` has returned."""
         self.n_features_in_ = saved.length("shift")
+        if self.n_features_in_ == 0:
+            saved.refuse("array shift is empty: a model has at least one input")
         shape: tuple[int, ...] = (self.n_features_in_,)
         self._scaling = Scaling(saved.array("shift", shape), saved.array("scale", shape))
         self._limit = np.inf if self.scaling is None else LIMIT

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.special import expit
 
@@ -67,11 +67,11 @@ class Stage:
         units, outputs = -(-m // UNITS) * UNITS, self.weights.shape[1]
         directions, offsets = aligned((d, units), np.float32), aligned((units,), np.float32)
         weights = aligned((units, padded(outputs, np.float32)), np.float32)
-        directions[:, :m] = self.directions / BOUND
-        offsets[:m] = self.offsets
-        weights[:m, :outputs] = self.weights[:m]
+        directions[:, :m] = _moderate(self.directions / BOUND)
+        offsets[:m] = _moderate(self.offsets)
+        weights[:m, :outputs] = _moderate(self.weights[:m])
         affine = aligned((d, weights.shape[1]), np.float32)
-        affine[:, :outputs] = self.weights[m:-1]
+        affine[:, :outputs] = _moderate(self.weights[m:-1])
         return directions, offsets, weights, affine, self.weights[-1].copy()
 
     def __getstate__(self) -> dict[str, Array]:
@@ -155,12 +155,26 @@ def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Array:
     return np.stack([(slope * w) @ P.T for w in W[: P.shape[1]].T], axis=1)
 
 
+def _moderate(values: Array) -> Array:
+    """Values within the range of single precision, which no data but only a file may leave."""
+    return np.clip(values, -1e20, 1e20)
+
+
+def _factor(A: Array, ridge: float) -> Array:
+    """Lower Cholesky factor of A + ridge I; where rounding forbids it, of a larger ridge."""
+    while ridge < np.inf:
+        try:
+            return np.asarray(cholesky(A + ridge * np.eye(len(A)), lower=True, check_finite=False))
+        except LinAlgError:  # inputs that are large and not scaled
+            ridge = max(10 * ridge, 1e-15 * float(A.diagonal().max()))
+    raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
+
+
 def _ridge_solve(F: Array, Q: Array) -> Array:
     """Weights for `FIRST_RIDGE`."""
     n, D = F.shape
     A = F.T @ F if n >= D else F @ F.T
-    A[np.diag_indices(len(A))] += FIRST_RIDGE * n
-    L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    L = _factor(A, FIRST_RIDGE * n)
     if n >= D:
         return np.asarray(cho_solve((L, True), F.T @ Q, check_finite=False))
     return np.asarray(F.T @ cho_solve((L, True), Q, check_finite=False))
@@ -173,9 +187,7 @@ def _ridge_fits(F: Array, Q: Array, ridges: tuple[float, ...]) -> tuple[Array, A
     right = F.T @ Q if n >= D else Q
     best, least = None, np.inf
     for ridge in ridges:
-        A = system.copy()
-        A[np.diag_indices(len(A))] += ridge * n
-        L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+        L = _factor(system, ridge * n)
         W = cho_solve((L, True), right, check_finite=False)
         if n >= D:
             half = solve_triangular(L, F.T, lower=True, check_finite=False)

@@ -79,6 +79,10 @@ class Features(ABC):
         """Each entry squared."""
         return self.with_values(self.values**2)
 
+    def size(self, weights: Array) -> float:
+        """Sum of w ||phi||^2: what these rows add to the trace of A."""
+        return float(weights @ np.einsum("ij,ij->i", self.values, self.values))
+
     @abstractmethod
     def room(self, n: int) -> Self:
         """Uninitialised features of the same kind for n rows."""

@@ -13,8 +13,9 @@ from losse.storage.progress import byte_progress
 from losse.storage.state import State, StateReader, split
 
 KIND = "losse.FTLRegressor"
-VERSION = 2
-"""Version 1, of losse 0.1, has padding in its arrays; it is read, too."""
+VERSION = 3
+"""Version 1, of losse 0.1, has padding in its arrays; version 2 has none of them in compact form.
+Both are read, too."""
 
 
 def write(path: str | os.PathLike[str], state: State, progress: bool | Progress) -> None:

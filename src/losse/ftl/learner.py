@@ -15,6 +15,8 @@ Inputs are checked by whoever holds the learner: `losse.FTLRegressor` or a world
 from __future__ import annotations
 
 from copy import deepcopy
+from io import BytesIO
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +31,10 @@ from losse.ftl.leader import Leader
 from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.settings import Settings
+from losse.ftl.targets import new_targets, read_targets
 from losse.interrupts import deferred_interrupts
-from losse.storage.state import State, StateReader, nested
+from losse.storage.archive import Archive, archive_bytes
+from losse.storage.state import State, StateReader, nested, split
 from losse.typing import Array
 
 LEAST_ROWS = 100
@@ -78,11 +82,12 @@ class Learner:
             settings.encoder.check_parameters()
             self._kept = KeptRows(self.n_features, self.n_outputs)
             aged = self._discounting.aged(rows)
-            self._prequential.add(np.zeros_like(rows.Y), rows.Y, rows.weights, aged.weights)
+            before = np.tile(new_targets(settings, rows).shift, (len(rows), 1))
+            self._prequential.add(before, rows.Y, rows.weights, aged.weights)
             self._build(aged, len(rows))
         else:
             encoder = _fitted(settings.encoder, rows)
-            self._leader = Leader(settings, encoder, self.n_outputs)
+            self._leader = Leader(settings, encoder, new_targets(settings, rows))
             self._learn(rows)
 
     def _begin(self, settings: Settings, n_features: int, n_outputs: int) -> None:
@@ -112,6 +117,11 @@ class Learner:
         return self._leader.weights
 
     @property
+    def intercept(self) -> Array:
+        """What is added to W^T phi, (n_outputs,)."""
+        return self._leader.intercept
+
+    @property
     def final(self) -> bool:
         """Whether the encoder stays as it is, so that no rows are kept."""
         return self._kept is None
@@ -135,6 +145,11 @@ class Learner:
     def regret(self) -> Array:
         """Squared errors before learning, less those of the present weights, per output."""
         return (self._prequential.loss - self._leader.squared_errors()) / self.unit
+
+    @property
+    def certificate(self) -> float:
+        """Bound on the objective over the smallest possible one, less one."""
+        return self._leader.certificate()
 
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
@@ -209,7 +224,8 @@ class Learner:
         # The latest rows, which the encoder has not seen, say which ridge suits it.
         tested = n // TESTED if auto and n >= LEAST_TESTED else 0
         encoder = _built(self.settings.encoder, rows[: n - tested])
-        leader = Leader(self.settings, encoder, self.n_outputs)
+        targets = new_targets(self.settings, rows[: n - tested])
+        leader = Leader(self.settings, encoder, targets)
         leader.learn_untested(rows[: n - tested])
         leader.test_ridges(n - tested, tested)
         if tested:
@@ -278,7 +294,8 @@ class Learner:
         """A learner with the same settings, encoder and widths that has learned nothing."""
         empty = Learner.__new__(Learner)
         empty._begin(self.settings, self.n_features, self.n_outputs)
-        empty._leader = Leader(self.settings, deepcopy(self.encoder), self.n_outputs, self.ridge)
+        encoder, targets = deepcopy(self.encoder), deepcopy(self._leader.targets)
+        empty._leader = Leader(self.settings, encoder, targets, self.ridge)
         if self._kept is None:
             empty._built = self._built
         else:
@@ -335,6 +352,12 @@ class Learner:
                 f"other has {other.n_outputs} output(s), but this model {self.n_outputs}: both "
                 "must learn the same targets."
             )
+        if other.final and self._leader.targets.centred != other._leader.targets.centred:
+            raise ValueError(
+                f"other has center={other.settings.center!r} and this model "
+                f"center={self.settings.center!r}, so that only one of them is centred: set both "
+                "to True or both to False."
+            )
 
     def state(self) -> State:
         """Values for a checkpoint, but for the settings."""
@@ -362,9 +385,10 @@ class Learner:
         # Before anything of that size is allocated.
         saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
         saved.require_columns("solver.memory.B", encoder.dimension, n_outputs)
+        targets = read_targets(saved.part("targets"), n_outputs)
         learner = cls.__new__(cls)
         learner._begin(settings, encoder.n_features_in_, n_outputs)
-        learner._leader = Leader(settings, encoder, n_outputs, saved.positive("ridge"))
+        learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))
         learner._leader.restore(saved)
         learner._prequential.restore(saved.part("prequential"))
         if saved.flag("holds_rows"):
@@ -374,6 +398,29 @@ class Learner:
         learner.n_samples = saved.count("n_samples_seen")
         learner._discounting.unit = saved.number("weight", at_least=1.0)
         return learner
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle as a checkpoint: what can be derived, and what is empty, takes no room."""
+        try:
+            values, arrays = split(self.state())
+        except TypeError:  # an encoder of somebody else, which no checkpoint can describe
+            return super().__reduce_ex__(protocol)
+        data = archive_bytes(type(self).__name__, 1, values, arrays)
+        return _unpickled, (type(self), self.settings, data)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy without the detour of pickling."""
+        cls = type(self)
+        same = cls.__new__(cls)
+        memo[id(self)] = same
+        vars(same).update(deepcopy(vars(self), memo))
+        return same
+
+
+def _unpickled(kind: type[Learner], settings: Settings, data: bytes) -> Learner:
+    """Learner that was pickled."""
+    archive = Archive(BytesIO(data), kind.__name__, newest=1)
+    return kind.read(settings, StateReader(archive, "the pickle"))
 
 
 def _fitted(encoder: Encoder, rows: Rows) -> Encoder:

@@ -16,6 +16,7 @@ import numpy as np
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
 from losse.ftl.solvers.base import Solver
+from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
@@ -32,17 +33,19 @@ FIRST_REVIEW = 64
 class RidgeSelector:
     """Frozen leaders for some ridges, and their squared errors per output since.
 
+    Their predictions are compared as ``targets`` makes them, in the units of the memories.
     ``window`` is the number of rows that count, which is finite under a discount.
     """
 
-    def __init__(self, n_outputs: int, window: float) -> None:
-        self._n_outputs = n_outputs
+    def __init__(self, targets: Targets, window: float) -> None:
+        self._targets = targets
         self.rows_left = FIRST_REVIEW
         """Rows until the next review."""
         self._window = window
         self._rows = self._begun = 0
         self._ridges = np.zeros(0)
         self._weights = np.zeros((0, 0))
+        self._mean = np.zeros(0)
         self._errors = np.zeros((0, 0))
 
     def score(self, features: Features, Y: Array, weights: Array) -> None:
@@ -53,7 +56,8 @@ class RidgeSelector:
             return
         predictions = aligned((len(Y), self._weights.shape[1]))
         features.times(self._weights, predictions)
-        errors = (predictions.reshape(len(Y), len(self._ridges), -1) - Y[:, None]) ** 2
+        less = (Y - self._mean)[:, None]
+        errors = (predictions.reshape(len(Y), len(self._ridges), -1) - less) ** 2
         self._errors += np.tensordot(weights, errors, axes=1)
 
     def review(self, solver: Solver, spread: Callable[[], Array]) -> None:
@@ -61,7 +65,8 @@ class RidgeSelector:
         if self.rows_left > 0:
             return
         if len(self._ridges):
-            shares = (self._errors[:, : self._n_outputs] / spread()).sum(axis=1)
+            scale = self._targets.scale
+            shares = (scale**2 * self._errors[:, : len(scale)] / spread()).sum(axis=1)
             growth = min(self._rows, self._window) / min(self._begun, self._window)
             winner = float(self._ridges[np.argmin(shares)]) / growth
             solver.ridge = min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
@@ -92,9 +97,11 @@ class RidgeSelector:
         own: State = {"rows_left": self.rows_left, "rows": self._rows, "begun": self._begun}
         own["contestants"] = len(self._ridges)
         if len(self._ridges):
-            S = self._n_outputs
+            S = self._targets.n_outputs
             weights = self._weights.reshape(len(self._weights), len(self._ridges), -1)[:, :, :S]
             own |= {"ridges": self._ridges, "weights": weights, "errors": self._errors[:, :S]}
+            if self._targets.centred:
+                own["mean"] = self._mean[:S]
         return own
 
     def restore(self, saved: StateReader, solver: Solver) -> None:
@@ -103,15 +110,18 @@ class RidgeSelector:
         self._rows = saved.count("rows")
         self._begun = saved.count("begun")
         if count := saved.count("contestants", at_most=len(WIDE)):
-            D, S = solver.weights.shape
+            (D, S), n_outputs = solver.weights.shape, self._targets.n_outputs
             self._ridges = saved.array("ridges", (count,))
             self._weights, self._errors = aligned((D, S * count)), np.zeros((count, S))
             if saved.has_shape("weights", (D, S * count)):  # of version 0.1, padded
                 saved.array("weights", out=self._weights)
             else:
                 weights = self._weights.reshape(D, count, S)
-                saved.columns("weights", out=weights, width=self._n_outputs)
-            saved.columns("errors", out=self._errors, width=self._n_outputs)
+                saved.columns("weights", out=weights, width=n_outputs)
+            saved.columns("errors", out=self._errors, width=n_outputs)
+            self._mean = np.zeros(S)
+            if self._targets.centred:
+                saved.columns("mean", out=self._mean, width=n_outputs)
 
     def _begin(self, solver: Solver, factors: tuple[float, ...]) -> None:
         self._begun = self._rows
@@ -119,7 +129,8 @@ class RidgeSelector:
         D, S = solver.weights.shape
         self._weights = aligned((D, S * len(factors)))
         self._errors = np.zeros((len(factors), S))
+        self._mean = self._targets.mean(solver.memory)
         for k, ridge in enumerate(self._ridges):
             at_hand = k == 0 and not solver.approximate
             W = solver.weights if at_hand else solver.leader(float(ridge))
-            self._weights[:, k * S : (k + 1) * S] = W
+            self._weights[:, k * S : (k + 1) * S] = self._targets.less_mean(W, self._mean)

@@ -12,6 +12,7 @@ from losse.encoders.base import truncated_normal
 from losse.ftl.kept_rows import Rows
 from losse.ftl.learner import Learner
 from losse.ftl.settings import Settings
+from losse.locking import Guarded
 from losse.scaling import LIMIT, is_constant
 from losse.typing import Array
 
@@ -30,7 +31,7 @@ class Sample(NamedTuple):
     weight: float
 
 
-class NamedRegression:
+class NamedRegression(Guarded):
     """A `Learner` whose columns are found by name.
 
     Input scaling and the mean of the targets are learned from the first ``warm_up`` samples. These

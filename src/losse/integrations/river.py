@@ -10,6 +10,7 @@ import numpy as np
 from losse.encoders import LosseEncoder
 from losse.extras import missing
 from losse.integrations.named import GRID_DIM, NamedRegression, Sample
+from losse.interrupts import deferred_interrupts
 from losse.typing import Array
 
 try:
@@ -56,10 +57,11 @@ class _Losse(base.Estimator):
             ridge=self.ridge,
             discount=self.discount,
         )
-        for sample in samples:
-            if sample.weight > 0:
-                model.learn(sample)
-                self._model = model  # a first sample that fails, on a bad parameter, leaves none
+        with model.lock, deferred_interrupts():
+            for sample in samples:
+                if sample.weight > 0:
+                    model.learn(sample)
+                    self._model = model  # a first one that fails, on a bad parameter, leaves none
 
 
 class LosseRegressor(_Losse, base.MiniBatchRegressor):
@@ -136,7 +138,8 @@ class LosseRegressor(_Losse, base.MiniBatchRegressor):
     def _predict(self, xs: Sequence[dict[Hashable, float]]) -> Array:
         if self._model is None or not xs:
             return np.zeros(len(xs))
-        return self._model.predict(xs)[:, 0]
+        with self._model.lock:
+            return self._model.predict(xs)[:, 0]
 
 
 class LosseMultiTargetRegressor(_Losse, base.MultiTargetRegressor):
@@ -199,7 +202,8 @@ class LosseMultiTargetRegressor(_Losse, base.MultiTargetRegressor):
     def _predict(self, xs: Sequence[dict[Hashable, float]]) -> Array:
         if self._model is None or not xs:
             return np.zeros((len(xs), len(self._names)))
-        return self._model.predict(xs)
+        with self._model.lock:
+            return self._model.predict(xs)
 
 
 def _features(x: Features) -> dict[Hashable, float]:

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from losse import FTLRegressor, LosseEncoder
 from losse.ftl.checkpoint import KIND, VERSION
-from losse.jax import packed
+from losse.ftl.solvers.exact import OWED
+from losse.jax import packed, square
 from losse.jax.model import Grids, Memory, Model, is_traced, precision
 from losse.scaling import LIMIT
 from losse.storage.archive import open_archive, write_archive
+from losse.storage.state import COMPACT, StateReader
 
 
 def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike | None = None) -> Model:
@@ -54,6 +56,11 @@ def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike | None = None) 
         )
     real = precision(dtype)
     values, arrays = _checkpoint(regressor)
+    if "targets.shift" in arrays:
+        raise ValueError(
+            f"regressor.center={regressor.center!r} centres the targets, which has no functional "
+            "form: use center=False."
+        )
     if "solver.memory.border" in arrays:
         raise ValueError(
             f"regressor.encoder_={encoder!r} has a linear part beside {encoder.dimension:,} "
@@ -68,7 +75,7 @@ def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike | None = None) 
         limit=math.inf if encoder.scaling is None else LIMIT,
     )
     memory = Memory(
-        A=_settled(arrays, real),
+        A=_settled(values, arrays, real),
         B=jnp.asarray(arrays["solver.memory.B"], real),
         squares=jnp.asarray(arrays["solver.memory.squares"], real),
         total=jnp.asarray(values["solver.memory.total"], real),
@@ -132,16 +139,22 @@ def _checkpoint(regressor: FTLRegressor) -> tuple[dict[str, Any], dict[str, npt.
         path = os.path.join(folder, "model.losse")
         regressor.save(path, progress=False)
         with open_archive(path, KIND, VERSION) as archive:
-            arrays = {name: archive.read(name) for name in archive.shapes}
-            return archive.header, arrays
+            arrays = StateReader(archive, path).arrays()
+            return {
+                name: archive.header[name] for name in archive.header if name != COMPACT
+            }, arrays
 
 
-def _settled(arrays: dict[str, npt.NDArray[Any]], real: Any) -> jax.Array:
-    """A with the rows that wait to enter it, if it is packed."""
+def _settled(values: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], real: Any) -> jax.Array:
+    """A with the rows that wait to enter it, if it is packed, or that it is to be made of."""
     A = jnp.asarray(arrays["solver.memory.A"], real)
-    if "solver.memory.waiting_indices" not in arrays:
+    if "solver.memory.waiting_indices" in arrays:
+        add, rows = packed.add, "solver.memory.waiting_"
+    elif values.get("solver.method") == OWED:
+        add, rows = square.add, "solver.samples."
+    else:
         return A
-    cells = jnp.asarray(arrays["solver.memory.waiting_indices"])
-    phi = jnp.asarray(arrays["solver.memory.waiting_values"], real)
+    cells = jnp.asarray(arrays[f"{rows}indices"])
+    phi = jnp.asarray(arrays[f"{rows}values"], real)
     one = jnp.ones((), real)
-    return jax.lax.scan(lambda A, row: (packed.add(A, *row, one), None), A, (cells, phi))[0]
+    return jax.lax.scan(lambda A, row: (add(A, *row, one), None), A, (cells, phi))[0]

@@ -31,6 +31,9 @@ EXPERIMENTS = {
     "discrete-control": Entry(
         "control.discrete_control", "figure 5, top: world models in Dyna on three discrete tasks"
     ),
+    "continuous-control": Entry(
+        "control.continuous_control", "figure 5, bottom: world models in Dyna with SAC on MuJoCo"
+    ),
     "replay-efficiency": Entry(
         "control.replay_efficiency", "figure 6: Losse against replay of several sizes"
     ),

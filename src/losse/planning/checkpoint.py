@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from losse.planning.agent import PlanningAgent
 
 KIND = "losse.PlanningAgent"
-VERSION = 1
+VERSION = 2
 FUNCTIONS = ("reward", "termination", "value")
 """Parts of an objective that may be functions, which a file cannot hold."""
 NUMBERS = ("discount", "curiosity", "std_scale", "max_std")

@@ -19,7 +19,7 @@ import stat
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from io import FileIO
+from io import BytesIO, FileIO
 from typing import Any, NoReturn
 
 import numpy as np
@@ -82,32 +82,61 @@ def write_archive(
     ...     archive.header, archive.read("x")
     ({'unit': 'm'}, array([0., 1., 2.]))
     """
+    size, pieces = _archived(kind, version, header, arrays)
+    total = sum(array.nbytes for array in arrays.values())
+    done = 0
+    with replacing(path, size) as write:
+        for data, is_array in pieces:
+            write(data)
+            if is_array:
+                done += len(data)
+                if progress is not None:
+                    progress(done, total)
+
+
+def archive_bytes(
+    kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> bytes:
+    """Archive in memory, as `write_archive` writes it, for `Archive` to read.
+
+    >>> data = archive_bytes("example", 1, {}, {"x": np.arange(3.0)})
+    >>> Archive(BytesIO(data), "example", newest=1).read("x")
+    array([0., 1., 2.])
+    """
+    return b"".join(data for data, _ in _archived(kind, version, header, arrays)[1])
+
+
+def _archived(
+    kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[int, Iterator[tuple[Any, bool]]]:
+    """Number of bytes of an archive, and these piece by piece: whether of an array, or around it.
+
+    Whatever cannot be written raises before there is a piece.
+    """
     parts = {name: np.asarray(array) for name, array in arrays.items()}
     shapes = {name: (array.dtype, array.shape) for name, array in parts.items()}
     text = Head(kind, version, header, shapes).encode()
     text = text.ljust(_filled(_HEAD + len(text)) - _HEAD)
     prefix = _PREFIX.pack(MAGIC, FORMAT, len(text))
     head_digest = hashlib.sha256(prefix + text).digest()
-    total = sum(array.nbytes for array in parts.values())
     room = sum(_filled(array.nbytes) for array in parts.values())
-    done = 0
-    digests = b""
-    with replacing(path, _HEAD + len(text) + room + (len(parts) + 1) * _DIGEST) as write:
-        write(prefix + head_digest + text)
+
+    def pieces() -> Iterator[tuple[Any, bool]]:
+        digests = b""
+        yield prefix + head_digest + text, False
         for array in parts.values():
             digest = hashlib.sha256()
             for piece in _pieces(array):
                 data = _bytes(np.ascontiguousarray(piece, _stored(array.dtype)))
                 digest.update(data)
-                write(data)
-                done += len(data)
-                if progress is not None:
-                    progress(done, total)
+                yield data, True
             filling = bytes(_filled(array.nbytes) - array.nbytes)
             digest.update(filling)
-            write(filling)
+            yield filling, False
             digests += digest.digest()
-        write(digests + hashlib.sha256(head_digest + digests).digest())
+        yield digests + hashlib.sha256(head_digest + digests).digest(), False
+
+    return _HEAD + len(text) + room + (len(parts) + 1) * _DIGEST, pieces()
 
 
 @contextmanager
@@ -146,7 +175,7 @@ def open_archive(
 
 
 class Archive:
-    """An open archive, made by `open_archive`.
+    """An open archive, made by `open_archive`, or with what `archive_bytes` has made.
 
     Attributes
     ----------
@@ -158,11 +187,14 @@ class Archive:
         Name to (dtype, shape) of every array: what `read` would allocate.
     """
 
-    def __init__(self, file: FileIO, kind: str, newest: int, progress: Progress | None) -> None:
+    def __init__(
+        self, file: FileIO | BytesIO, kind: str, newest: int, progress: Progress | None = None
+    ) -> None:
         self._file = file
         self._progress = progress
         self._done = 0
-        size = os.fstat(file.fileno()).st_size
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
         digest, head, start = self._read_head(size)
         if head.kind != kind:
             self._refuse(f"is of kind {head.kind!r}, but {kind!r} is asked for", _OTHER)
@@ -267,7 +299,8 @@ class Archive:
 
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         # What a damaged file says about itself may be of any length.
-        raise ArchiveError(f"{os.fsdecode(self._file.name)} {problem:.500}. {remedy}")
+        name = os.fsdecode(getattr(self._file, "name", b"the archive in memory"))
+        raise ArchiveError(f"{name} {problem:.500}. {remedy}")
 
 
 def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -16,22 +16,30 @@ import numpy.typing as npt
 
 from losse._kernels.simd import aligned
 from losse.storage.archive import Archive, ArchiveError
+from losse.storage.compact import Form, compact, expand
 
 State = dict[str, Any]
 
 
+COMPACT = "compact"
+"""Entry of a header that says which arrays are in compact form, and what they were."""
 _LONGEST = 500
 """Characters of a message that may quote what the file contains."""
 
 
 def split(state: State) -> tuple[State, dict[str, npt.NDArray[Any]]]:
-    """Values for the header of an archive, and its arrays.
+    """Values for the header of an archive, and its arrays, matrices in compact form if that pays.
 
     >>> split({"total": 3.0, "A": np.zeros(2)})
     ({'total': 3.0}, {'A': array([0., 0.])})
     """
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-    return {name: value for name, value in state.items() if name not in arrays}, arrays
+    values = {name: value for name, value in state.items() if name not in arrays}
+    forms = {}
+    for name, array in arrays.items():
+        if (made := compact(array)) is not None:
+            forms[name], arrays[name] = made
+    return values | ({COMPACT: forms} if forms else {}), arrays
 
 
 def shorten(text: str, longest: int) -> str:
@@ -60,6 +68,9 @@ class StateReader:
         self._path = path
         self._prefix = ""
         self._unread = set(archive.shapes)
+        self._shapes = dict(archive.shapes)
+        self._forms = self._compact_forms()
+        self._shapes |= {name: (np.dtype(f.dtype), f.shape) for name, f in self._forms.items()}
 
     def part(self, name: str) -> "StateReader":
         """The values of a part, as `nested` has named them."""
@@ -93,8 +104,10 @@ class StateReader:
             self.refuse(f"{name}={value!r} is neither true nor false")
         return value
 
-    def number(self, name: str, at_least: float = -math.inf) -> float:
-        """A finite number."""
+    def number(self, name: str, at_least: float = -math.inf, missing: float | None = None) -> float:
+        """A finite number; ``missing``, if given, where an older file has none."""
+        if missing is not None and self._prefix + name not in self._archive.header:
+            return missing
         value = self.value(name)
         if type(value) not in (int, float) or not at_least <= value <= sys.float_info.max:
             self.refuse(f"{name}={value!r} is not a number of at least {at_least}")
@@ -123,20 +136,20 @@ class StateReader:
 
     def length(self, name: str) -> int:
         """Of an array with one axis."""
-        _, shape = self._archive.shapes.get(self._prefix + name, (None, ()))
+        _, shape = self._shapes.get(self._prefix + name, (None, ()))
         if len(shape) != 1:
             self.refuse(f"array {name} has shape {shape}, expected one axis")
         return int(shape[0])
 
     def has_shape(self, name: str, shape: tuple[int, ...]) -> bool:
         """Whether an array of this shape is there."""
-        return self._archive.shapes.get(self._prefix + name, (None, None))[1] == shape
+        return self._shapes.get(self._prefix + name, (None, None))[1] == shape
 
     def require_shape(
         self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64
     ) -> None:
         """Refuse a missing or misshapen array before anything is allocated for it."""
-        found = self._archive.shapes.get(self._prefix + name)
+        found = self._shapes.get(self._prefix + name)
         if found != (np.dtype(dtype), shape):
             self.refuse(f"array {name} is {found}, expected {np.dtype(dtype)} of shape {shape}")
 
@@ -154,18 +167,51 @@ class StateReader:
             out = aligned(shape, dtype)
         else:
             self.require_shape(name, out.shape, out.dtype)
-        self._archive.read(self._prefix + name, out)
+        self._read(self._prefix + name, out)
         self._unread.discard(self._prefix + name)
         if out.dtype.kind == "f" and not all(map(_is_finite, out if out.ndim > 1 else [out])):
             self.refuse(f"array {name} contains NaN or infinity")
         return out
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All arrays by name."""
+        return {
+            name: self.array(name, shape, dtype) for name, (dtype, shape) in self._shapes.items()
+        }
+
+    def _compact_forms(self) -> dict[str, Form]:
+        """Forms of the arrays that are in compact form."""
+        entries = self._archive.header.get(COMPACT, {})
+        if not isinstance(entries, dict):
+            self.refuse(f"{COMPACT} is not an object")
+        forms = {}
+        for name, entry in entries.items():
+            dtype, shape = self._archive.shapes.get(name, (None, ()))
+            if dtype != np.uint8 or len(shape) != 1:
+                self.refuse(f"array {name} is not in compact form")
+            try:
+                forms[name] = Form.read(entry)
+            except ValueError as error:
+                self.refuse(f"array {name} cannot be expanded, {error}")
+        return forms
+
+    def _read(self, name: str, out: npt.NDArray[Any]) -> None:
+        if name not in self._forms:
+            self._archive.read(name, out)
+            return
+        try:
+            expand(self._forms[name], self._archive.read(name), out)
+        except ValueError as error:
+            if isinstance(error, ArchiveError):
+                raise
+            self.refuse(f"array {name} cannot be expanded, {error}")
 
     def columns(self, name: str, out: npt.NDArray[Any], width: int) -> None:
         """Read the first ``width`` columns of ``out``, whose others are padding.
 
         Files of version 0.1 have the padding, too.
         """
-        _, shape = self._archive.shapes.get(self._prefix + name, (None, ()))
+        _, shape = self._shapes.get(self._prefix + name, (None, ()))
         if shape == out.shape:
             self.array(name, out=out)
         else:
@@ -173,7 +219,7 @@ class StateReader:
 
     def require_columns(self, name: str, rows: int, width: int) -> None:
         """Refuse an array without ``rows`` rows of at least ``width`` numbers, to be read later."""
-        _, shape = self._archive.shapes.get(self._prefix + name, (None, ()))
+        _, shape = self._shapes.get(self._prefix + name, (None, ()))
         if len(shape) != 2 or shape[0] != rows or shape[1] < width:
             self.refuse(f"array {name} has shape {shape}, expected ({rows}, {width})")
 

@@ -28,7 +28,7 @@ class CheckpointedModel(WorldModel):
 
     kind: ClassVar[str]
     """Name of the class in its archives."""
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     """Newest version of the archive; older ones are read, too."""
 
     def save(self, path: str | os.PathLike[str], progress: bool | Progress = True) -> None:

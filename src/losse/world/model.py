@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from threading import RLock
+from collections.abc import Callable
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from losse.interrupts import deferred_interrupts
+from losse.locking import Guarded
 from losse.typing import Array
 from losse.world.rollout import Policy, Rollout, roll_out
 from losse.world.spaces import flat, numbers, require_moderate
@@ -24,7 +23,7 @@ Function = Callable[[Values, Values, Values], npt.ArrayLike]
 Imagined = tuple[Values, Array, npt.NDArray[np.bool_]]
 
 
-class WorldModel(ABC):
+class WorldModel(Guarded, ABC):
     """A model of an environment that learns from transitions and imagines others.
 
     One model holds all that happens in a step: the change of the state, the reward and the
@@ -51,7 +50,7 @@ class WorldModel(ABC):
     observations, actions
         The spaces in flattened form, see `losse.world.spaces`.
     lock
-        Held while the model learns or predicts.
+        Held while the model learns, predicts or is copied.
     """
 
     def __init__(
@@ -71,7 +70,6 @@ class WorldModel(ABC):
         self.termination = termination
         self.reward = reward
         self.n_transitions = 0
-        self.lock = RLock()  # one thread at a time: no prediction sees half an update
 
     def update(
         self,
@@ -230,22 +228,6 @@ class WorldModel(ABC):
         if self.termination == "never":
             return rewards, np.zeros(n, dtype=bool)
         return rewards, targets[:, -1] > 0.5
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self.lock:
-            return {key: value for key, value in vars(self).items() if key != "lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, lock=RLock())
-
-
-@contextmanager
-def locked(*models: WorldModel) -> Iterator[None]:
-    """Hold the locks of several models, in an order in which no two threads block each other."""
-    with ExitStack() as stack:
-        for model in sorted(models, key=id):
-            stack.enter_context(model.lock)
-        yield
 
 
 def _check_choice(name: str, value: Any, words: tuple[str, ...]) -> None:

@@ -7,7 +7,10 @@ Rows of B are padded to whole cache lines, for the kernels. Solvers, which work 
 nothing above them does, and checkpoints are without it.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +20,17 @@ from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
+
 SQUARE_LIMIT = 8192
 """Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
+
+
+EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
+"""Rounding of an entry of A, which many rows have made, by its precision."""
 
 
 class NotLearnedError(ValueError):
@@ -47,8 +57,9 @@ class Memory(ABC):
         Sum of w phi y^T, (D, S) with padded rows.
     total
         Sum of w: the number of samples, if none has a weight.
-    squares
-        Sum of w y^2 per output, padded like B.
+    sums, squares
+        Sums of w y and w y^2 per output, padded like B. Of the former, which only centred targets
+        need, checkpoints are kept by `losse.ftl.targets`.
     """
 
     A: npt.NDArray[np.floating]
@@ -58,7 +69,9 @@ class Memory(ABC):
         self.n_outputs = n_outputs
         self.B = aligned((dimension, padded(n_outputs)))
         self.total = 0.0
+        self.sums = np.zeros(padded(n_outputs))
         self.squares = np.zeros(padded(n_outputs))
+        self._error = 0.0  # of an entry of A whose features are one, by rounding
 
     def padded(self, Y: Array) -> Array:
         """Targets (n, S) with rows padded like those of B."""
@@ -70,7 +83,9 @@ class Memory(ABC):
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
         features.add_transposed(Y, weights, self.B)
+        self._round()
         self.total += float(weights.sum())
+        self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
 
     def objective(self, W: Array, residual: Array, penalty: float) -> float:
@@ -81,25 +96,59 @@ class Memory(ABC):
         value = self.squares.sum() - (W * (self.B + residual)).sum()
         return float(max(value, penalty * (W * W).sum()))
 
+    def residual(self, W: Array, penalty: float) -> Array:
+        """B - (A + penalty I) W."""
+        return np.asarray(self.B - self.times(W) - penalty * W)
+
+    def doubt(self, W: Array, inverse: Array | float) -> float:
+        """Excess of the objective that the rounding of A may cause.
+
+        Each entry of A is off by some `EPSILON` of the roots of its row's and its column's
+        diagonal, times a random number. The gradient is then off by E W, and the objective by the
+        square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
+        """
+        diagonal = self.diagonal()
+        self._round()
+        error = self._error / self.total
+        return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
+
+    def _round(self) -> None:
+        """Note the rounding of the sums as they are: it stays when rows go."""
+        self._error = max(self._error, EPSILON[self.A.dtype.name] * self.total)
+
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
-        for part in (self.A, self.B, self.squares):
+        for part in (self.A, self.B, self.sums, self.squares):
             part *= factor
         self.total *= factor
+        self._error *= factor
 
-    def absorb(self, other: "Memory", factor: float) -> None:
-        """Add the sums of another memory of the same layout, times ``factor``."""
+    def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
+        """Add the sums of another memory of the same layout, times ``factor``.
+
+        ``change`` is that of the other's units to these, if they differ.
+        """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
-        self.B += factor * other.B
-        self.squares += factor * other.squares
-        self.total += factor * other.total
+        self._round()
+        other._round()
+        self._error += factor * other._error
+        B, sums, squares, total = other.B, other.sums, other.squares, other.total
+        if change is not None:
+            a, b = change.factor, change.offset
+            B = change.columns(B)
+            squares = a * a * squares + 2 * a * b * sums + b * b * total
+            sums = a * sums + b * total
+        self.B += factor * B
+        self.sums += factor * sums
+        self.squares += factor * squares
+        self.total += factor * total
 
     def clear(self) -> None:
         """Forget everything."""
-        for part in (self.A, self.B, self.squares):
+        for part in (self.A, self.B, self.sums, self.squares):
             part[...] = 0.0
-        self.total = 0.0
+        self.total = self._error = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` if these samples cannot be part of the sums."""
@@ -136,16 +185,11 @@ class Memory(ABC):
         """Share of a sum that rounding may have changed."""
         return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
 
-    def squared_errors(self, W: Array) -> Array:
-        """sum w (y - W^T phi)^2 per output, padded like B."""
-        errors = self.squares - (W * (2 * self.B - self.times(W))).sum(axis=0)
-        return np.maximum(errors, 1e-14 * self.squares)  # what rounding leaves of a perfect fit
-
     def state(self) -> State:
         """Values for a checkpoint."""
         S = self.n_outputs
         own = {"A": self.A, "B": self.B[:, :S], "squares": self.squares[:S], "total": self.total}
-        return own
+        return own | {"error": self._error}
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
@@ -153,6 +197,7 @@ class Memory(ABC):
         saved.columns("B", out=self.B, width=self.n_outputs)
         saved.columns("squares", out=self.squares, width=self.n_outputs)
         self.total = saved.number("total", at_least=0.0)
+        self._error = saved.number("error", at_least=0.0, missing=0.0)
 
     @abstractmethod
     def diagonal(self) -> Array:

@@ -7,6 +7,9 @@ from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory
 from losse.typing import Array
 
+_ROWS = 256
+"""Rows of A that are changed to double precision at once."""
+
 
 class SquareMemory(Memory):
     """A as a full square, which is fastest to read row by row."""
@@ -16,7 +19,12 @@ class SquareMemory(Memory):
         self.A = np.zeros((dimension, dimension), dtype)
 
     def add_products(self, features: Features, weights: Array) -> None:
-        """A += sum of w phi phi^T."""
+        """A += sum of w phi phi^T.
+
+        Roots of the weights go into the features: A stays symmetric to the last bit.
+        """
+        if (abs(weights) != 1.0).any():
+            features, weights = features.scaled(np.sqrt(abs(weights))), np.sign(weights)
         features.add_products(weights, self.A)
 
     def diagonal(self) -> Array:
@@ -26,6 +34,14 @@ class SquareMemory(Memory):
     def times(self, W: Array) -> Array:
         """A W, for W with padded rows."""
         return np.asarray(self.A @ W.astype(self.A.dtype, copy=False), dtype=np.float64)
+
+    def residual(self, W: Array, penalty: float) -> Array:
+        """B - (A + penalty I) W, in double precision."""
+        out = self.B - penalty * W
+        for start in range(0, self.dimension, _ROWS):  # a copy of all of A would be large
+            rows = slice(start, start + _ROWS)
+            out[rows] -= self.A[rows].astype(np.float64, copy=False) @ W
+        return out
 
     def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
         """Some rows of A, times W with padded rows."""

@@ -1,10 +1,13 @@
 """`Solver`: the memories, the weights, and ways to change both together."""
 
+import math
+import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from sklearn.exceptions import ConvergenceWarning
 
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
@@ -15,6 +18,15 @@ from losse.typing import Array
 
 if TYPE_CHECKING:
     from losse.ftl.solvers.sample_space import SampleSpace
+    from losse.ftl.targets import Change
+
+
+PROMISE = 0.01
+"""Share of the smallest possible objective by which solvers that reach the leader may miss it."""
+
+
+class LeaderWarning(ConvergenceWarning):
+    """A solver that promises the leader cannot tell that its weights are within a percent of it."""
 
 
 class Solver(ABC):
@@ -33,6 +45,7 @@ class Solver(ABC):
         self.memory = memory
         self.ridge = ridge
         self.weights: Array = aligned(memory.B.shape)
+        self._told = False
 
     @abstractmethod
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
@@ -89,9 +102,9 @@ class Solver(ABC):
         self.weights[:] = W
         self.refresh()
 
-    def absorb(self, other: "Solver", factor: float) -> None:
-        """Add another solver's memories; `solve` is to follow."""
-        self.memory.absorb(other.memory, factor)
+    def absorb(self, other: "Solver", factor: float, change: "Change | None") -> None:
+        """Add another solver's memories, in its units; `solve` is to follow."""
+        self.memory.absorb(other.memory, factor, change)
         self.refresh()
 
     def rescale(self, factor: float) -> None:
@@ -104,6 +117,42 @@ class Solver(ABC):
         self.memory.clear()
         self.weights[:] = 0.0
         self.refresh()
+
+    def certificate(self, enough: float = 1e-3) -> float:
+        r"""Bound on how far the objective is above the smallest possible one, as a share of that.
+
+        With the residual :math:`R = B - (A + \lambda I) W`, made anew from the memories, the
+        objective exceeds its minimum by :math:`R^T (A + \lambda I)^{-1} R`, which is at most
+        :math:`\|R\|^2 / \lambda`. Where this is not ``enough``, A is factorised, unless it is
+        large. An allowance for the rounding of the sums is added.
+        """
+        memory, W, penalty = self.memory, self.weights, self.penalty
+        if memory.total == 0.0:
+            return 0.0
+        R = memory.residual(W, penalty)
+        objective = memory.objective(W, R, penalty)
+        gap = _added(float((R * R).sum()) / penalty, memory.doubt(W, 1.0 / penalty))
+        if gap > enough / (1.0 + enough) * objective and not memory.large:
+            factor, used = ridge_cholesky(memory.square(), penalty)
+            tight = max(float((R * dpotrs(factor, R, lower=1)[0]).sum()), 0.0)
+            diagonal = dpotri(factor, lower=1, overwrite_c=1)[0].diagonal()
+            gap = min(gap, used / penalty * _added(tight, memory.doubt(W, diagonal)))
+        if gap == 0.0:
+            return 0.0
+        return gap / (objective - gap) if gap < objective else math.inf
+
+    def _tell(self) -> None:
+        """Warn, once, if the weights are not certainly within a percent of the leader."""
+        if not self._told and self.certificate(PROMISE) > PROMISE:
+            self._told = True
+            single = "" if self.memory.A.dtype == np.float64 else ', or dtype="float64"'
+            warnings.warn(
+                "the weights may be more than 1 % above the best fit (see certificate_): rounding "
+                f"outweighs the ridge, {self.ridge:.1e}. Scale the inputs, e.g. by "
+                f'scaling="standard", or use a larger ridge{single}.',
+                LeaderWarning,
+                stacklevel=2,
+            )
 
     @property
     def samples(self) -> "SampleSpace | None":
@@ -126,6 +175,11 @@ class Solver(ABC):
         saved.columns("weights", out=self.weights, width=self.memory.n_outputs)
 
 
+def _added(first: float, second: float) -> float:
+    """Square of the largest sum of two vectors whose squares are these."""
+    return (math.sqrt(first) + math.sqrt(second)) ** 2
+
+
 def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:
     """Cholesky factor of A + ridge I, the lower triangle of A's transpose in place; and the ridge.
 
@@ -138,9 +192,21 @@ def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:
         factor, info = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info == 0:
             return np.asarray(factor), ridge
-        ridge = max(10 * ridge, 1e-15 * float(original.max()))
+        ridge = raised(ridge, float(original.max()))
         lower = np.tril(A, -1)
         np.add(lower, lower.T, out=A)
+
+
+def raised(ridge: float, largest: float) -> float:
+    """A ridge that is larger, for a matrix with this largest entry that was not definite.
+
+    >>> raised(1.0, 1e4)
+    10.0
+    """
+    ridge = max(10 * ridge, 1e-15 * largest)
+    if not ridge < math.inf:
+        raise np.linalg.LinAlgError("sums of products are not finite: the model is damaged.")
+    return ridge
 
 
 def ridge_solve(A: Array, ridge: float, B: Array) -> Array:

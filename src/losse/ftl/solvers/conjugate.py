@@ -61,14 +61,15 @@ class ConjugateGradients:
             self._precondition_at = self.memory.total
             self._inverse_blocks = block_inverses(self.memory, self._lambda)
         iterate(
-            self._times, self._inverse_blocks, self.weights, self._residual, self._is_near,
+            self._times, self._inverse_blocks, self.weights, self._residual, self.is_near,
             self.iterations,
         )  # fmt: skip
 
     def _times(self, V: Array) -> Array:
         return self.memory.times(V) + self._lambda * V
 
-    def _is_near(self) -> bool:
+    def is_near(self) -> bool:
+        """Whether the weights are certainly near the leader, but for rounding."""
         # The objective exceeds its minimum by at most ||R||^2 / lambda.
         W, R = self.weights, self._residual
         return bool(

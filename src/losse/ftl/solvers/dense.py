@@ -14,6 +14,11 @@ class DenseSolver(Solver):
         """Take a batch into the memories and solve for all weights."""
         self.memory.add(features, Y, weights)
         self.solve()
+        self._tell()
+
+    def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
+        super()._unlearn(features, Y, weights, penalty)
+        self._tell()
 
     def refresh(self) -> None:
         """Do nothing: only the weights derive from the memories."""

@@ -8,7 +8,7 @@ off by a little raises the objective by less than a percent (`ridge_excess`); wh
 more than `DRIFT`, the factor is made anew.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -16,8 +16,12 @@ from scipy.linalg import cho_factor, cho_solve
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
+from losse.ftl.solvers.base import raised
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 DRIFT = 1.15
 
@@ -33,7 +37,7 @@ def ridge_excess(ratio: float) -> float:
     >>> round(ridge_excess(DRIFT), 4)
     0.0049
     """
-    return (ratio - 1) ** 2 / (4 * ratio)
+    return (ratio - 1) * (1 - 1 / ratio) / 4
 
 
 class InverseTrace(NamedTuple):
@@ -99,6 +103,10 @@ class SampleSpace:
             value += float((left**2).sum())
         return InverseTrace(value, n, self._ridge)
 
+    def has_room(self, n: int) -> bool:
+        """Whether n more samples may be added."""
+        return self.size + n <= self.limit
+
     def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> None:
         """Take a batch in; ``ridge`` is lambda after it."""
         root = np.sqrt(weights)
@@ -113,11 +121,18 @@ class SampleSpace:
             n, self._ridge = 0, ridge * DRIFT
         self._factorise(n)
 
-    def absorb(self, other: "SampleSpace", factor: float, ridge: float) -> None:
+    def absorb(
+        self, other: "SampleSpace", factor: float, change: "Change | None", ridge: float
+    ) -> None:
         """Take the samples of another space in, their weights times ``factor``."""
         if other.size:
-            n = other.size
-            self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+            targets = other._targets[: other.size]
+            Y = targets if change is None else change.columns(targets)
+            self.add(other.features, Y, np.full(other.size, factor), ridge)
+
+    def excess(self, ridge: float) -> float:
+        """How far the weights can be from the best objective for this lambda, as a share of it."""
+        return ridge_excess(self._ridge / ridge)
 
     def settle(self, ridge: float) -> None:
         """Make the factor anew for exactly this lambda."""
@@ -177,7 +192,7 @@ class SampleSpace:
         m = self.size
         while not self._extend(n, m):
             largest = float(self._gram[:m, :m].diagonal().max())
-            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
+            n, self._ridge = 0, raised(self._ridge, largest)
 
     def _extend(self, n: int, m: int) -> bool:
         """Make the factor's rows n to m, given those before; False if that cannot be done."""

@@ -52,6 +52,8 @@ class TrackedInverse:
         self.weights = aligned(memory.B.shape)
         self._residual = aligned(memory.B.shape)
         self._lambda = self._own_lambda = 0.0
+        self.renewed = False
+        """Whether P has been changed or made anew since this was last set to False."""
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
@@ -64,6 +66,7 @@ class TrackedInverse:
         self._P[:D, :D] = inverse.T  # LAPACK's lower triangle is our upper one
         mirror(self._P)
         self._count = 0
+        self.renewed = True
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
         self._correct()
@@ -223,3 +226,4 @@ class TrackedInverse:
         dsyrk(-self._sign, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
         mirror(self._P)
         self._count = 0
+        self.renewed = True

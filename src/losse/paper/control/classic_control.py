@@ -12,17 +12,14 @@ chosen on other seeds, from 100 on. The score is the mean normalised return over
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
 from losse.runs.experiment import CommonSettings, Run, methods_of
 from losse.runs.record import Record
-from losse.runs.table import Cell, Table, mean_of, mean_score
-from losse.storage.jsonfile import plain
+from losse.runs.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,33 +76,12 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
     """Train one agent for each run."""
-    from losse.dyna.options import DynaOptions, Training
-
-    records = []
-    for run in runs:
-        options = dict(run.options)
-        dyna = DynaOptions(**options.pop("dyna"))
-        training = Training(**options, dyna=dyna, model=run.method, seed=run.seed)
-        records.append(tasks.train_run(run, training, TASKS[training.env]))
-    return records
+    return [tasks.train_preset(run, TASKS[str(run.setting)]) for run in runs]
 
 
 def table(records: Sequence[Record]) -> Table:
     """Mean score, last return and seconds of every environment and method."""
-    rows: list[tuple[Cell, ...]] = []
-    for env in tasks.tasks_of(records, TASKS):
-        for method in (*METHODS, *CONTROLS):
-            own = [r for r in records if (r.setting, r.method) == (env, method)]
-            if own:
-                last = [TASKS[env].returned(record.curve[-1][1]) for record in own]
-                score, steps = mean_score(own, method, env), own[0].settings["steps"]
-                cpu = [record.details["cpu_seconds"][-1][1] for record in own]
-                rows.append((env, method, steps, score, mean_of(last), float(np.mean(cpu))))
-    columns = (
-        *("environment", "method", "steps", "normalised return"),
-        *("last return", "CPU seconds"),
-    )
-    return Table(columns, rows)
+    return tasks.preset_table(records, TASKS, (*METHODS, *CONTROLS))
 
 
 def draw(records: Sequence[Record]) -> dict[str, Figure]:
@@ -116,10 +92,6 @@ def draw(records: Sequence[Record]) -> dict[str, Figure]:
 
 
 def _options(env: str, method: str, steps: int | None) -> dict[str, Any]:
-    """Everything that decides a run beside method and seed, as plain values."""
     from losse.dyna.presets import preset
 
-    tuned = preset(env, method)
-    tuned = replace(tuned, steps=steps or tuned.steps)
-    options = plain(replace(tuned, eval_every=max(1, tuned.steps // EVALUATIONS)))
-    return {name: value for name, value in options.items() if name not in ("model", "seed")}
+    return tasks.preset_options(preset(env, method), steps, EVALUATIONS)

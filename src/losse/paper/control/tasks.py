@@ -18,13 +18,18 @@ What the paper leaves open, and our choice:
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from losse.runs.experiment import Run
 from losse.runs.record import Record
+from losse.runs.table import Cell, Table, mean_of, mean_score
+from losse.storage.jsonfile import plain
 
 if TYPE_CHECKING:
     from losse.dyna.options import Training
@@ -125,11 +130,54 @@ def training_of(run: Run, env: str) -> Training:
     )
 
 
-def train_run(run: Run, training: Training, task: Task) -> Record:
-    """Train, evaluate along the way, and score by the mean normalised return."""
+def preset_options(tuned: Training, steps: int | None, evaluations: int) -> dict[str, Any]:
+    """Everything in a tuned training that decides a run beside method and seed, as plain values."""
+    tuned = replace(tuned, steps=steps or tuned.steps)
+    options = plain(replace(tuned, eval_every=max(1, tuned.steps // evaluations)))
+    return {name: value for name, value in options.items() if name not in ("model", "seed")}
+
+
+def train_preset(run: Run, task: Task, folder: Path | None = None) -> Record:
+    """Train with the options that `preset_options` has written into a run."""
+    from losse.dyna.options import DynaOptions, Training
+
+    options = dict(run.options)
+    dyna = DynaOptions(**options.pop("dyna"))
+    training = Training(**options, dyna=dyna, model=run.method, seed=run.seed)
+    return train_run(run, training, task, folder)
+
+
+def preset_table(
+    records: Sequence[Record], tasks: Mapping[str, Task], methods: Sequence[str]
+) -> Table:
+    """Mean score, last return and seconds of every environment and method."""
+    rows: list[tuple[Cell, ...]] = []
+    for env in tasks_of(records, tasks):
+        for method in methods:
+            own = [r for r in records if (r.setting, r.method) == (env, method)]
+            if own:
+                last = [tasks[env].returned(record.curve[-1][1]) for record in own]
+                score, steps = mean_score(own, method, env), own[0].settings["steps"]
+                cpu = [record.details["cpu_seconds"][-1][1] for record in own]
+                rows.append((env, method, steps, score, mean_of(last), float(np.mean(cpu))))
+    columns = (
+        *("environment", "method", "steps", "normalised return"),
+        *("last return", "CPU seconds"),
+    )
+    return Table(columns, rows)
+
+
+def train_run(run: Run, training: Training, task: Task, folder: Path | None = None) -> Record:
+    """Train, evaluate along the way, and score by the mean normalised return.
+
+    With a folder, a run that was interrupted goes on from there; it is removed at the end.
+    """
     from losse.dyna.training import train
 
-    result = train(training)
+    saved = None if folder is None else folder / ".running" / run.name
+    result = train(training, folder=saved, resume=True)
+    if saved is not None:
+        shutil.rmtree(saved)
     curve = [(steps, round(task.normalised(value), 4)) for steps, value in result.curve]
     details = {
         "first_goal": result.first_end,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +14,14 @@ from losse.checks import check_count
 from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.settings import Settings
+from losse.interrupts import deferred_interrupts
+from losse.locking import locked
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
 from losse.world.losse.inputs import Inputs
 from losse.world.losse.learners import Learners, scales_itself, settings_of
-from losse.world.model import Function, locked
+from losse.world.model import Function
 from losse.world.spaces import flat
 
 GROWTH = 2
@@ -34,8 +36,10 @@ class LosseWorldModel(CheckpointedModel):
     outputs of the same regressor. Each output's weights follow from its own targets alone, and in
     proportion to them, so outputs in different units do not need to be normalised.
 
-    Where nothing was learned the model predicts zeros: no change, no reward, no termination. With
-    negative rewards that is optimistic, and invites an agent to go and see.
+    Where nothing was learned, the paper's grids predict zeros: no change, no reward, no
+    termination. With negative rewards that is optimistic, and invites an agent to go and see. The
+    recommended model of more than two inputs tends to the mean of what it has seen (``center`` of
+    `FTLRegressor`).
 
     Parameters
     ----------
@@ -130,10 +134,11 @@ class LosseWorldModel(CheckpointedModel):
                     f"the scaling is not settled after {self.n_transitions} transitions: finish "
                     "the warm-up first, or give the spaces finite bounds."
                 )
-            empty = copy(self)
-            empty.n_transitions = 0
-            empty.inputs = deepcopy(self.inputs)
-            empty.learners = self.learners.like()
+            cls = type(self)
+            empty = cls.__new__(cls)
+            own = {name: value for name, value in vars(self).items() if name != "_lock"}
+            fresh = {"inputs": deepcopy(self.inputs), "learners": self.learners.like()}
+            empty.__dict__.update(own | fresh, n_transitions=0)
             return empty
 
     def merge(self, other: LosseWorldModel) -> None:
@@ -144,7 +149,7 @@ class LosseWorldModel(CheckpointedModel):
         """
         if not isinstance(other, type(self)):
             raise TypeError(f"other={other!r} is not a LosseWorldModel: only those can be merged.")
-        with locked(self, other):
+        with locked(self, other), deferred_interrupts():
             self._require_mergeable(other)
             self.learners.merge(other.learners)
             self.n_transitions += other.n_transitions

@@ -1,0 +1,123 @@
+"""Figure 5, bottom: world models in Dyna with SAC on MuJoCo.
+
+SAC takes several gradient steps per environment step, on minibatches of which 5 % are real; the
+rest come from a pool of transitions imagined from visited states. `losse.dyna.presets` has the
+recipe of each task. It was chosen with the perfect model, before models were compared. Methods:
+
+- `losse`: the recommended model.
+- `full-replay`, `online`, `si`, `coreset` (5,000 rows): networks of four layers of 200 units.
+- `model-free`: SAC alone, with one gradient step per step.
+- `model-free-matched`: SAC alone with as many gradient steps as with a model.
+- `oracle`: the simulator instead of a model, the limit of every comparison.
+
+Models know how episodes end, as in MBPO; rewards are learned. Runs go on where they were stopped.
+The score is the mean normalised return over all evaluations. Errors of a model are those on the
+newest steps of the agent, before it has learned them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from losse.paper.control import tasks
+from losse.paper.control.tasks import Task
+from losse.runs.experiment import CommonSettings, Run, folder_of, methods_of
+from losse.runs.record import Record
+from losse.runs.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "continuous-control"
+METHODS = (
+    *("losse", "full-replay", "online", "si", "coreset"),
+    *("model-free", "model-free-matched", "oracle"),
+)
+CONTROLS = ()
+NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(METHODS, (*tasks.RL, "mujoco"))
+SEEDS_AT_ONCE: Mapping[str, int] = {}
+EVALUATIONS = 10
+NETWORK: Mapping[str, Any] = {"hidden": [200, 200, 200, 200]}
+NETWORKS = ("full-replay", "online", "si", "coreset")
+
+TASKS = {
+    "HalfCheetah-v5": Task("HalfCheetah", worst=-300, best=3000),
+    "Hopper-v5": Task("Hopper", worst=0, best=3000),
+    "Walker2d-v5": Task("Walker2d", worst=0, best=3000),
+    "InvertedPendulum-v5": Task("InvertedPendulum", worst=0, best=1000),
+}
+"""Environments, and what their returns mean."""
+
+
+class Preset(NamedTuple):
+    """Size of the experiment in a preset."""
+
+    seeds: int
+    envs: tuple[str, ...]
+
+
+PRESETS = {
+    "quick": Preset(1, ("InvertedPendulum-v5", "HalfCheetah-v5")),
+    "paper": Preset(5, tuple(TASKS)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(CommonSettings):
+    """Train SAC with each world model on MuJoCo (figure 5, bottom)."""
+
+    envs: tuple[str, ...] | None = None
+    """Environments to train in; by default those of the preset."""
+    steps: int | None = None
+    """Environment steps; by default each task's own number."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for env in self.envs or ():
+            if env not in TASKS:
+                raise ValueError(f"no task {env!r}; choose from: {', '.join(TASKS)}")
+
+
+def sweep(settings: Settings) -> list[Run]:
+    """No runs: recipes are chosen."""
+    return []
+
+
+def final(settings: Settings, swept: list[Record]) -> list[Run]:
+    """All environments, methods and seeds; seed by seed, so that all methods have as many."""
+    preset = PRESETS[settings.preset]
+    return [
+        Run(NAME, method, env, seed, _options(env, method, settings.steps))
+        for seed in range(settings.seeds or preset.seeds)
+        for env in settings.envs or preset.envs
+        for method in methods_of(settings, METHODS)
+    ]
+
+
+def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
+    """Train one agent for each run."""
+    folder = folder_of(settings, NAME)
+    return [tasks.train_preset(run, TASKS[str(run.setting)], folder) for run in runs]
+
+
+def table(records: Sequence[Record]) -> Table:
+    """Mean score, last return and seconds of every environment and method."""
+    return tasks.preset_table(records, TASKS, METHODS)
+
+
+def draw(records: Sequence[Record]) -> dict[str, Figure]:
+    """Learning curves, one environment beside the other."""
+    from losse.paper.control.figures import draw_curves
+
+    return {"curves": draw_curves(records, METHODS, TASKS)}
+
+
+def _options(env: str, method: str, steps: int | None) -> dict[str, Any]:
+    from losse.dyna.presets import preset
+
+    tuned = replace(preset(env, method), termination="known")
+    if method in NETWORKS:
+        tuned = replace(tuned, model_options=dict(NETWORK))
+    return tasks.preset_options(tuned, steps, EVALUATIONS)
