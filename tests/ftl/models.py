@@ -45,9 +45,12 @@ def large_models(large=True):
 def models(**parameters):
     """A strategy for new models of all kinds."""
     return st.builds(
-        lambda encoder, solver: FTLRegressor(encoder, solver=solver, ridge=RIDGE, **parameters),
+        lambda encoder, solver, center: FTLRegressor(
+            encoder, solver=solver, ridge=RIDGE, center=center, **parameters
+        ),
         st.sampled_from(ENCODERS),
         st.sampled_from(SOLVERS),
+        st.booleans(),
     )
 
 
@@ -60,7 +63,7 @@ def parts(model):
     """All that a model knows, by name."""
     learner = model._learner
     own = {"n": learner.n_samples, "unit": learner.unit}
-    return own | learner._leader._solver.state() | learner.encoder.state()
+    return own | learner._leader.state() | learner.encoder.state()
 
 
 def memory(model):

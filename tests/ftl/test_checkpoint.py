@@ -33,9 +33,8 @@ def take(model, step, start):
     if kind == "learn" or not hasattr(model, "encoder_"):
         model.partial_fit(X[rows], Y[rows])
     elif kind == "merge":
-        model.merge(
-            FTLRegressor(model.encoder_, solver=model.solver, ridge=1e-5).fit(X[rows], Y[rows])
-        )
+        other = FTLRegressor(model.encoder_, solver=model.solver, ridge=1e-5, center=model.center)
+        model.merge(other.fit(X[rows], Y[rows]))
     elif model.n_samples_seen_ >= size and model.discount == 1:
         rows = np.arange(start - size, start) % 240
         try:

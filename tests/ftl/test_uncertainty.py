@@ -16,12 +16,13 @@ from tests.ftl.models import ENCODERS, RIDGE, SOLVERS, X, Y, in_batches, large_m
 LEVELS = np.array([0.8, 0.9, 0.95])
 
 
-def closed_form(Phi, W, weights, discount=1.0):
+def closed_form(model, weights, discount=1.0):
     """Standard deviations from the formulas, with dense matrices."""
+    Phi = features(model)
     A = (Phi * weights[:, None]).T @ Phi
     P = np.linalg.inv(A + RIDGE * weights.sum() * np.eye(len(A)))
     freedom = weights.sum() * (1 - used_share(weights.sum(), np.trace(A @ P), discount))
-    noise = weights @ (Y - Phi @ W) ** 2 / freedom
+    noise = weights @ (Y - Phi @ model.weights_ - model.intercept_) ** 2 / freedom
     return np.sqrt(noise * (1 + np.einsum("ij,jk,ik->i", Phi, P, Phi))[:, None])
 
 
@@ -35,7 +36,7 @@ def test_the_formula(model, size):
     in_batches(model, range(240), size)
     weights = model.discount ** np.arange(239.0, -1, -1)
     _, std = model.predict(X, return_std=True)
-    expected = closed_form(features(model), model.weights_, weights, model.discount)
+    expected = closed_form(model, weights, model.discount)
     np.testing.assert_allclose(std, expected, rtol=1e-6)
 
 
@@ -63,7 +64,7 @@ def test_large_models_iterate_to_it(model, size):
     with large_models():
         in_batches(model, range(240), size)
         _, std = model.predict(X[:40], return_std=True)
-    expected = closed_form(features(model), model.weights_, np.ones(240))[:40]
+    expected = closed_form(model, np.ones(240))[:40]
     np.testing.assert_allclose(std / expected, (std / expected).mean() * np.ones(std.shape), 1e-2)
     np.testing.assert_allclose(std, expected, rtol=0.15)  # the trace is estimated at random
 

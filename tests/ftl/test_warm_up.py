@@ -43,8 +43,8 @@ def test_is_final_after_the_warm_up_and_drops_its_rows():
 )
 def test_nothing_learned_is_lost_at_a_build(parameters):
     """The memories are those of a model that had the final encoder from the start."""
-    built = learn(model(**parameters), 0, 240)
-    scratch = FTLRegressor(built.encoder_, **{"ridge": 1e-3} | parameters)
+    built = learn(model(center=False, **parameters), 0, 240)
+    scratch = FTLRegressor(built.encoder_, **{"ridge": 1e-3, "center": False} | parameters)
     learn(scratch, 0, 240)
     assert built.n_samples_seen_ == 240
     mine, theirs = memory(built), memory(scratch)
@@ -127,7 +127,7 @@ def test_a_final_model_does_not_merge_into_one_that_still_learns_its_encoder():
 
 def test_a_build_that_fails_leaves_the_model_as_it_was(monkeypatch):
     warm, twin = learn(model(), 0, 140), learn(model(), 0, 140)
-    monkeypatch.setattr(AdaptiveEncoder, "freeze", None)
+    monkeypatch.setattr(AdaptiveEncoder, "freezing", None)
     with pytest.raises(TypeError):
         learn(warm, 140, 160)
     assert_identical(warm, twin)

@@ -76,6 +76,18 @@ def test_the_order_of_features_changes_not_a_bit(solver):
     assert predictions(straight) == predictions(other)
 
 
+@pytest.mark.parametrize("discount", [1.0, 0.99])
+@pytest.mark.parametrize(("a", "c"), [(1e-6, 0.0), (1.0, 1e9), (1e9, -1e9)])
+def test_units_of_targets_are_no_matter(a, c, discount):
+    """Before and after the warm-up, which ends after 60 rows."""
+    for n in (1, 30, 150):
+        model, other = (LosseRegressor(**SMALL, discount=discount) for _ in range(2))
+        learned(model, stream(n))
+        learned(other, ((x, a * y + c) for x, y in stream(n)))
+        found = (np.array(predictions(other)) - c) / a
+        np.testing.assert_allclose(found, predictions(model), atol=1e-8 + 1e-14 * abs(c / a))
+
+
 @pytest.mark.parametrize("solver", ["sparse", "exact"])
 @pytest.mark.parametrize("sizes", [[150], [1, 63, 80, 6]])
 def test_batches_are_learned_as_their_rows_are(solver, sizes):

@@ -239,6 +239,28 @@ def test_memory_that_is_refused_leaves_all_models_as_they_were(monkeypatch):
     assert model.n_transitions == (data[1] == 0).sum()
 
 
+@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (1.0, 1e3), (1e3, 1e6)])
+def test_units_of_rewards_and_states_are_no_matter(scale, shift):
+    """Rewards far from zero, and the changes of states in other units, are predicted as well."""
+    rng = np.random.default_rng(0)
+    obs, actions = rng.uniform(-1, 1, (200, 3)), rng.uniform(-1, 1, (200, 1))
+    change = 0.1 * np.sin(2 * obs) * actions
+    rewards = obs[:, 0] * actions[:, 0]
+    found = []
+    for a, c in ((1.0, 0.0), (scale, shift)):
+        space = Box(-a, a, (3,), dtype=np.float64)
+        model = LosseWorldModel(space, Box(-1, 1, (1,)), termination="never")
+        for rows in (slice(50), slice(50, 200)):
+            model.update(
+                a * obs[rows], actions[rows], a * rewards[rows] + c, a * (obs + change)[rows],
+                np.zeros(len(obs[rows]), dtype=bool),
+            )  # fmt: skip
+        next_obs, reward, _ = model.step(a * obs[:50], actions[:50])
+        found.append((next_obs / a, (reward - c) / a))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-3)
+
+
 def test_the_scaling_follows_inputs_that_leave_their_first_range():
     """As an agent that learns to run: later states are far from the first 500."""
     space = Box(-np.inf, np.inf, (3,), np.float64)

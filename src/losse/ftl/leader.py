@@ -12,16 +12,21 @@ import numpy as np
 
 from losse._kernels.simd import aligned
 from losse.encoders import Encoder
+from losse.encoders.features import Features
 from losse.ftl.kept_rows import Rows
 from losse.ftl.posterior import Posterior, new_posterior
 from losse.ftl.ridge_selector import FIRST_RIDGE, RidgeSelector
 from losse.ftl.settings import Settings
 from losse.ftl.solvers import new_solver
+from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work, blocks
 
 # Active features encoded at once.
 _CHUNK_ENTRIES = 1 << 22
+# Operations that take as long as the encoding of a row.
+_ENCODING = 1e6
 
 
 class Leader:
@@ -33,22 +38,24 @@ class Leader:
         The kind of solver, its ridge and its precision.
     encoder
         A fitted encoder.
-    n_outputs
-        Width of the targets.
+    targets
+        How the leader learns its targets; see `losse.ftl.targets`.
     ridge
         Ridge to begin with; None for that of the settings.
     """
 
     def __init__(
-        self, settings: Settings, encoder: Encoder, n_outputs: int, ridge: float | None = None
+        self, settings: Settings, encoder: Encoder, targets: Targets, ridge: float | None = None
     ) -> None:
         auto = settings.ridge == "auto"
         if ridge is None:
             ridge = FIRST_RIDGE if auto else float(settings.ridge)
         self.encoder = encoder
-        self.n_outputs = n_outputs
-        self._solver = new_solver(settings.solver, encoder, n_outputs, ridge, settings.dtype)
-        self._selector = RidgeSelector(n_outputs, settings.window) if auto else None
+        self.targets = targets
+        self._solver = new_solver(
+            settings.solver, encoder, targets.n_columns, ridge, settings.dtype
+        )
+        self._selector = RidgeSelector(targets, settings.window) if auto else None
         self._posterior: Posterior | None = None
 
     @property
@@ -63,8 +70,17 @@ class Leader:
 
     @property
     def weights(self) -> Array:
-        """W, (D, n_outputs): a copy."""
-        return self._solver.weights[:, : self.n_outputs].copy()
+        """W, (D, n_outputs), of which predictions are W^T phi + intercept: a copy."""
+        targets, solver = self.targets, self._solver
+        W = targets.less_mean(solver.weights, targets.mean(solver.memory))
+        return targets.scale * W[:, : targets.n_outputs]
+
+    @property
+    def intercept(self) -> Array:
+        """What is added to W^T phi, (n_outputs,): the mean of centred targets, or zero."""
+        targets = self.targets
+        mean = targets.mean(self._solver.memory)[: targets.n_outputs]
+        return np.asarray(targets.shift + targets.scale * mean)
 
     @property
     def rows_at_once(self) -> int:
@@ -76,16 +92,16 @@ class Leader:
         W = self._solver.weights
         out = aligned((len(X), W.shape[1]))
         self.encoder.times(X, W, out)
-        return out[:, : self.n_outputs]
+        return self.targets.predictions(out, self._solver.memory)
 
     def variances(self, X: Array, unit: float, discount: float) -> Array:
         """Variances of targets, (n, n_outputs); ``unit`` is the weight that counts as one row."""
         if self.total == 0.0:  # all was unlearned
-            return np.full((len(X), self.n_outputs), np.inf)
+            return np.full((len(X), self.targets.n_outputs), np.inf)
         posterior = self._posterior
         if posterior is None or not posterior.serves:
             self._posterior = posterior = None  # room for the next
-            self._posterior = posterior = new_posterior(self._solver)
+            self._posterior = posterior = new_posterior(self._solver, self.targets)
         step = self.rows_at_once
         parts = range(0, len(X), step)
         features = (self.encoder.encode(X[first : first + step]) for first in parts)
@@ -97,9 +113,10 @@ class Leader:
         return np.concatenate(variances)
 
     def squared_errors(self) -> Array:
-        """Sum of w (y - W^T phi)^2 of all rows, per output."""
-        solver = self._solver
-        return solver.memory.squared_errors(solver.weights)[: self.n_outputs]
+        """Sum of w (y - prediction)^2 of all rows, per output."""
+        targets, solver = self.targets, self._solver
+        errors = targets.squared_errors(solver.memory, solver.weights)
+        return targets.scale**2 * errors[: targets.n_outputs]
 
     def certificate(self) -> float:
         """Bound on the objective over the smallest possible one, less one."""
@@ -110,18 +127,53 @@ class Leader:
         for part in rows.parts(self.rows_at_once):
             self._learn_part(part, spread)
 
-    def learn_untested(self, rows: Rows) -> None:
-        """Take rows in without letting them judge the ridge."""
-        selector, self._selector = self._selector, None
-        try:
-            self.learn(rows, spread=lambda: np.ones(self.n_outputs))
-        finally:
-            self._selector = selector
+    def building(self, rows: Rows, tested: int) -> Work[None]:
+        """Take the first rows in, as work in units; the last ``tested`` judge ridges.
 
-    def test_ridges(self, rows: int, tested: int) -> None:
-        """Let the next ``tested`` rows, if any, say which ridge suits those taken in so far."""
+        `gathering` and `settling` are to follow.
+        """
+        n = len(rows) - tested
+        for part in rows[:n].parts(self.rows_at_once):
+            yield from self._gathering(part)
         if self._selector is not None:
-            self._selector.open(self._solver, rows, tested)
+            if tested:
+                yield from self._solver.following()
+            yield from self._selector.opening(self._solver, n, tested)
+        for part in rows[n:].parts(self.rows_at_once):
+            yield from self._gathering(part, self._selector)
+
+    def gathering(self, rows: Rows) -> Work[None]:
+        """Take more rows in, as work in units."""
+        if self._selector is not None:
+            self._selector.pass_over(len(rows))
+        yield from self._gathering(rows)
+
+    def settling(self, spread: Callable[[], Array]) -> Work[None]:
+        """Let the weights follow all rows that were gathered, with the best ridge."""
+        if self._selector is not None and self._selector.rows_left <= 0:
+            yield from self._selector.reviewing(self._solver, spread)
+        else:
+            yield from self._solver.following()
+
+    def _gathering(self, rows: Rows, judged: RidgeSelector | None = None) -> Work[None]:
+        features = yield from self._encoding(rows)
+        Y = self._columns(rows)
+        if judged is not None:
+            judged.score(features, Y, rows.weights)
+            yield len(rows) * self.encoder.n_active * 100.0
+        yield from self._solver.gathering(features, Y, rows.weights)
+
+    @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several rows, about."""
+        return self._solver.row_cost
+
+    def _encoding(self, rows: Rows) -> Work[Features]:
+        features = self.encoder.no_features().room(len(rows))
+        for part in blocks(len(rows), _ENCODING):
+            features.put(part.start, self.encoder.encode(rows.X[part]))
+            yield (part.stop - part.start) * _ENCODING
+        return features
 
     def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> None:
         """Take rows in up to each review of the ridge."""
@@ -136,7 +188,7 @@ class Leader:
             first = last
 
     def _follow(self, rows: Rows) -> None:
-        features, Y = self.encoder.encode(rows.X), self._solver.memory.padded(rows.Y)
+        features, Y = self.encoder.encode(rows.X), self._columns(rows)
         if self._selector is not None:
             self._selector.score(features, Y, rows.weights)
         try:
@@ -153,17 +205,22 @@ class Leader:
 
         ``everything`` says that no other row was learned.
         """
-        Y = self._solver.memory.padded(rows.Y)
+        Y = self._columns(rows)
         features = self.encoder.encode(rows.X)
         self._solver.unlearn(features, Y, rows.weights, everything=everything)
         self._changed()
+
+    def _columns(self, rows: Rows) -> Array:
+        """What the solver learns of targets, with padded rows."""
+        return self._solver.memory.padded(self.targets.columns(rows.Y))
 
     def absorb(self, other: Leader, factor: float) -> None:
         """Add the memories of a leader of the same features, their weights times ``factor``.
 
         The weights follow with `solve`.
         """
-        self._solver.absorb(other._solver, factor)
+        change = self.targets.change_from(other.targets)
+        self._solver.absorb(other._solver, factor, change)
         self._changed()
 
     def solve(self) -> None:
@@ -182,12 +239,14 @@ class Leader:
 
     def state(self) -> State:
         """Values for a checkpoint, but for the encoder's."""
-        own = {"ridge": self.ridge} | nested("solver", self._solver.state())
+        own = {"ridge": self.ridge} | nested("targets", self.targets.state(self._solver.memory))
+        own |= nested("solver", self._solver.state())
         return own if self._selector is None else own | nested("contest", self._selector.state())
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self._solver.restore(saved.part("solver"))
+        self.targets.restore(saved.part("targets"), self._solver.memory)
         if self._selector is not None:
             self._selector.restore(saved.part("contest"), self._solver)
 

@@ -33,6 +33,7 @@ from losse.ftl.capacity import require_memory
 from losse.ftl.memories.base import SQUARE_LIMIT
 from losse.ftl.solvers.base import Solver, ridge_cholesky
 from losse.ftl.solvers.conjugate import block_inverses, solve_system
+from losse.ftl.targets import Targets
 from losse.typing import Array
 
 DRIFT = 1.15
@@ -57,8 +58,9 @@ class Posterior(ABC):
     exact = True
     """Whether the trace is computed, not estimated from a few vectors."""
 
-    def __init__(self, solver: Solver) -> None:
+    def __init__(self, solver: Solver, targets: Targets) -> None:
         self._solver = solver
+        self._targets = targets
         self._memory = solver.memory
         self._noise: Array = np.empty(0)
         self._noise_for = (np.inf, np.inf)  # total and ridge
@@ -82,19 +84,20 @@ class Posterior(ABC):
         if now[1] != self._noise_for[1] or not 1 <= now[0] / self._noise_for[0] <= NOISE_DRIFT:
             self._noise, self._noise_for = self._find_noise(unit, discount), now
         spread = 1.0 + unit * np.maximum(self._leverage(features), 0.0)
-        return spread[:, None] * self._noise[: self._memory.n_outputs]
+        return spread[:, None] * self._noise
 
     def _find_noise(self, unit: float, discount: float) -> Array:
-        solver = self._solver
+        solver, targets = self._solver, self._targets
         total = self._memory.total / unit
         used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
-        errors = self._memory.squared_errors(solver.weights)
+        errors = targets.squared_errors(self._memory, solver.weights)
         if used >= total and not self.exact:
             # The most likely noise under the prior: a lower figure, but one that needs no trace.
-            errors += self._penalty * (solver.weights**2).sum(axis=0)
+            W = targets.less_mean(solver.weights, targets.mean(self._memory))
+            errors += self._penalty * (W**2).sum(axis=0)
             used = 0.0
         freedom = total * (1.0 - used_share(total, used, discount))
-        return np.asarray(errors / (unit * freedom))
+        return np.asarray(targets.scale**2 * errors[: targets.n_outputs] / (unit * freedom))
 
     @property
     @abstractmethod
@@ -121,8 +124,8 @@ class InversePosterior(Posterior):
     collected and pushed into it together. Its lambda stays until it is `DRIFT` off.
     """
 
-    def __init__(self, solver: Solver) -> None:
-        super().__init__(solver)
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        super().__init__(solver, targets)
         D = self._memory.dimension
         require_memory(
             D**2 * 8.0,
@@ -190,8 +193,8 @@ class SamplePosterior(Posterior):
     Its lambda is that of the solver but for `losse.ftl.solvers.sample_space.DRIFT`.
     """
 
-    def __init__(self, solver: Solver) -> None:
-        super().__init__(solver)
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        super().__init__(solver, targets)
         assert solver.samples is not None
         self._samples = solver.samples
         self._inverse_trace = self._samples.inverse_trace()
@@ -227,8 +230,8 @@ class IteratedPosterior(Posterior):
 
     exact = False
 
-    def __init__(self, solver: Solver) -> None:
-        super().__init__(solver)
+    def __init__(self, solver: Solver, targets: Targets) -> None:
+        super().__init__(solver, targets)
         self._inverse_blocks = block_inverses(self._memory, self._penalty)
         self._stale = False
 
@@ -298,8 +301,9 @@ def used_share(total: float, used: float, discount: float) -> float:
     return min(share, 1.0 - 1e-9)  # below one, but for rounding
 
 
-def new_posterior(solver: Solver) -> Posterior:
+def new_posterior(solver: Solver, targets: Targets) -> Posterior:
     """The posterior in the form that suits the number of features."""
     if solver.samples is not None:
-        return SamplePosterior(solver)
-    return IteratedPosterior(solver) if solver.memory.large else InversePosterior(solver)
+        return SamplePosterior(solver, targets)
+    form = IteratedPosterior if solver.memory.large else InversePosterior
+    return form(solver, targets)

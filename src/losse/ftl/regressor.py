@@ -70,6 +70,11 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         all rows learned so far, oldest first, as (X, y) or (X, y, sample_weight). If these are only
         a part, they weigh as much as all. None: the encoder is final after its warm-up. A
         function is not saved.
+    center
+        Whether predictions are pulled towards the mean of all targets so far (True), so that a
+        constant added to the targets is only added to the predictions; or towards zero (False), as
+        in the paper. ``"auto"``: True, unless both an encoder that does not learn from targets
+        and a ridge are given.
     dtype
         Of the memory A, ``"float64"`` or ``"float32"``. The latter is half the size, but stops
         taking in new samples after some ten million visits to a cell.
@@ -80,6 +85,8 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         The encoder in use.
     weights_
         W, of shape (D, n_outputs).
+    intercept_
+        What is added to W^T phi: the mean of the targets, or zero if they are not centred.
     n_samples_seen_
         Rows learned.
     ridge_, prequential_, prequential_error_, regret_
@@ -115,6 +122,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         ridge: float | str = "auto",
         discount: float = 1.0,
         past: int | Source | None = None,
+        center: bool | str = "auto",
         dtype: str = "float64",
     ) -> None:
         self.encoder = encoder
@@ -122,6 +130,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.ridge = ridge
         self.discount = discount
         self.past = past
+        self.center = center
         self.dtype = dtype
 
     def fit(
@@ -385,10 +394,20 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @property
     def weights_(self) -> Array:
-        """W, of shape (D, n_outputs): a copy of the weights at this moment."""
+        """W, of shape (D, n_outputs): a copy of the weights at this moment.
+
+        Predictions are ``encoder_.transform(X) @ weights_ + intercept_``.
+        """
         learner = self._fitted("weights_")
         with self.lock:
             return learner.weights
+
+    @property
+    def intercept_(self) -> Array:
+        """The mean of the targets, of shape (n_outputs,), or zero if they are not centred."""
+        learner = self._fitted("intercept_")
+        with self.lock:
+            return learner.intercept
 
     @property
     def ridge_(self) -> float:
@@ -419,9 +438,9 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def regret_(self) -> Array:
         """What it has cost not to know the future, per output.
 
-        The sum of squared errors of all predictions before learning (of zero, in the first call),
-        less that of the present weights on the same rows. Weighted, and discounted, like
-        these. Rows that were unlearned keep what they have cost.
+        The sum of squared errors of all predictions before learning (in the first call, of zero,
+        or of the call's mean if targets are centred), less that of the present weights on the same
+        rows. Weighted, and discounted, like these. Rows that were unlearned keep what they cost.
         """
         learner = self._fitted("regret_")
         with self.lock:
@@ -434,7 +453,8 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         Made when it is asked for, from the memories as they are: one product with A, and a
         factorisation if that is not enough to see less than a percent (not in models of more than
         8192 features, whose bound may be coarse). It allows for the rounding of the sums, and
-        refers to `ridge_`, the ridge in use.
+        refers to `ridge_`, the ridge in use. Of centred targets it counts those of unit spread, and
+        the ones beside them (`losse.ftl.targets`).
 
         ``solver="exact"`` and ``"dense"`` promise at most 0.01 after every call, as ``"auto"`` does
         up to 8192 features or 1500 samples; what they cannot keep they say, once, by a

@@ -33,6 +33,7 @@ class Settings:
     ridge: float | str = "auto"
     discount: float = 1.0
     past: int | Source | None = None
+    center: bool | str = "auto"
     dtype: str = "float64"
 
     @classmethod
@@ -54,6 +55,10 @@ class Settings:
             raise ValueError(f"solver={self.solver!r} is not known: use one of {SOLVERS}.")
         if not (isinstance(self.ridge, str) and self.ridge == "auto"):
             check_positive("ridge", self.ridge)
+        if self.center not in (True, False) and not (
+            isinstance(self.center, str) and self.center == "auto"
+        ):
+            raise ValueError(f'center={self.center!r} must be True, False or "auto".')
         _check_past(self.past)
         discount = self.discount
         if not isinstance(discount, Real) or not SMALLEST_DISCOUNT <= discount <= 1:
@@ -63,6 +68,13 @@ class Settings:
             )
         if self.dtype not in (*DTYPES, np.float32, np.float64):
             raise ValueError(f'dtype={self.dtype!r} must be "float32" or "float64".')
+
+    @property
+    def centred(self) -> bool:
+        """Whether predictions are pulled towards the mean of the targets, rather than zero."""
+        if self.center == "auto":
+            return self.ridge == "auto" or self.encoder.warm_up > 0
+        return bool(self.center)
 
     @property
     def schedule(self) -> BuildSchedule:
@@ -82,6 +94,7 @@ class Settings:
             "solver": self.solver,
             "ridge": "auto" if self.ridge == "auto" else float(self.ridge),
             "discount": float(self.discount),
+            "center": self.center if self.center == "auto" else bool(self.center),
             "past": None if self.past is None or callable(self.past) else int(self.past),
             "dtype": np.dtype(self.dtype).name,
         }
@@ -92,6 +105,8 @@ class Settings:
         """The settings that `state` has returned."""
         values = saved.value("parameters")
         names = {field.name for field in fields(cls)} - {"encoder"}
+        if isinstance(values, Mapping):
+            values = {"center": False} | dict(values)  # of version 0.1
         if not isinstance(values, Mapping) or set(values) != names:
             saved.refuse(f"parameters={values!r} are not those of a model")
         encoder: Encoder = AdaptiveEncoder()

@@ -56,6 +56,11 @@ def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike | None = None) 
         )
     real = precision(dtype)
     values, arrays = _checkpoint(regressor)
+    if "targets.shift" in arrays:
+        raise ValueError(
+            f"regressor.center={regressor.center!r} centres the targets, which has no functional "
+            "form: use center=False."
+        )
     if "solver.memory.border" in arrays:
         raise ValueError(
             f"regressor.encoder_={encoder!r} has a linear part beside {encoder.dimension:,} "

@@ -7,7 +7,10 @@ Rows of B are padded to whole cache lines, for the kernels. Solvers, which work 
 nothing above them does, and checkpoints are without it.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +19,18 @@ from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 SQUARE_LIMIT = 8192
 """Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
+
+SCATTERED = 100.0
+"""Operations of a matrix product in the time that one entry of A takes to be added to."""
 
 
 EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
@@ -51,8 +61,9 @@ class Memory(ABC):
         Sum of w phi y^T, (D, S) with padded rows.
     total
         Sum of w: the number of samples, if none has a weight.
-    squares
-        Sum of w y^2 per output, padded like B.
+    sums, squares
+        Sums of w y and w y^2 per output, padded like B. Of the former, which only centred targets
+        need, checkpoints are kept by `losse.ftl.targets`.
     """
 
     A: npt.NDArray[np.floating]
@@ -62,8 +73,9 @@ class Memory(ABC):
         self.n_outputs = n_outputs
         self.B = aligned((dimension, padded(n_outputs)))
         self.total = 0.0
+        self.sums = np.zeros(padded(n_outputs))
         self.squares = np.zeros(padded(n_outputs))
-        self._peak = 0.0  # largest total that was ever rounded
+        self._error = 0.0  # of an entry of A whose features are one, by rounding
 
     def padded(self, Y: Array) -> Array:
         """Targets (n, S) with rows padded like those of B."""
@@ -74,9 +86,29 @@ class Memory(ABC):
     def add(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
+        self._add_targets(features, Y, weights)
+
+    def adding(
+        self, features: Features, Y: Array, weights: Array, *, scattered: bool
+    ) -> Work[None]:
+        """What `add` does for many samples, as work in units.
+
+        Unless it is to be ``scattered`` as there, sums may be rounded in another order.
+        """
+        yield from self._adding_products(features, weights, scattered)
+        self._add_targets(features, Y, weights)
+
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
+        active = features.values.shape[1]
+        for part in blocks(len(features), SCATTERED * active**2):
+            self.add_products(features[part], weights[part])
+            yield (part.stop - part.start) * SCATTERED * active**2
+
+    def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
-        self._peak = max(self._peak, self.total)
+        self._error = self._rounded()
         self.total += float(weights.sum())
+        self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
 
     def objective(self, W: Array, residual: Array, penalty: float) -> float:
@@ -99,29 +131,44 @@ class Memory(ABC):
         square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
         """
         diagonal = self.diagonal()
-        error = EPSILON[self.A.dtype.name] * max(1.0, self._peak / self.total)
+        error = self._rounded() / self.total
         return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
+
+    def _rounded(self) -> float:
+        """Rounding of the sums as they are, and as they were: it stays when rows go."""
+        return max(self._error, EPSILON[self.A.dtype.name] * self.total)
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
-        for part in (self.A, self.B, self.squares):
+        for part in (self.A, self.B, self.sums, self.squares):
             part *= factor
         self.total *= factor
-        self._peak *= factor
+        self._error *= factor
 
-    def absorb(self, other: "Memory", factor: float) -> None:
-        """Add the sums of another memory of the same layout, times ``factor``."""
+    def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
+        """Add the sums of another memory of the same layout, times ``factor``.
+
+        ``change`` is that of the other's units to these, if they differ.
+        """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
-        self.B += factor * other.B
-        self.squares += factor * other.squares
-        self.total += factor * other.total
+        self._error = self._rounded() + factor * other._rounded()
+        B, sums, squares, total = other.B, other.sums, other.squares, other.total
+        if change is not None:
+            a, b = change.factor, change.offset
+            B = change.columns(B)
+            squares = a * a * squares + 2 * a * b * sums + b * b * total
+            sums = a * sums + b * total
+        self.B += factor * B
+        self.sums += factor * sums
+        self.squares += factor * squares
+        self.total += factor * total
 
     def clear(self) -> None:
         """Forget everything."""
-        for part in (self.A, self.B, self.squares):
+        for part in (self.A, self.B, self.sums, self.squares):
             part[...] = 0.0
-        self.total = self._peak = 0.0
+        self.total = self._error = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` if these samples cannot be part of the sums."""
@@ -158,16 +205,11 @@ class Memory(ABC):
         """Share of a sum that rounding may have changed."""
         return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
 
-    def squared_errors(self, W: Array) -> Array:
-        """sum w (y - W^T phi)^2 per output, padded like B."""
-        errors = self.squares - (W * (2 * self.B - self.times(W))).sum(axis=0)
-        return np.maximum(errors, 1e-14 * self.squares)  # what rounding leaves of a perfect fit
-
     def state(self) -> State:
         """Values for a checkpoint."""
         S = self.n_outputs
         own = {"A": self.A, "B": self.B[:, :S], "squares": self.squares[:S], "total": self.total}
-        return own
+        return own | {"error": self._error}
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
@@ -175,6 +217,7 @@ class Memory(ABC):
         saved.columns("B", out=self.B, width=self.n_outputs)
         saved.columns("squares", out=self.squares, width=self.n_outputs)
         self.total = saved.number("total", at_least=0.0)
+        self._error = saved.number("error", at_least=0.0, missing=0.0)
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -199,6 +242,10 @@ class Memory(ABC):
     @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.square()
 
     @property
     @abstractmethod

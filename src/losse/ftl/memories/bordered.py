@@ -4,6 +4,10 @@ A term is active in every row, so its row of A is full. As sums of products with
 these rows are made exactly as B is, with the terms as targets.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +17,9 @@ from losse.ftl.memories.base import Memory
 from losse.ftl.memories.packed import PackedMemory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 
 class BorderedMemory(Memory):
@@ -44,11 +51,11 @@ class BorderedMemory(Memory):
         terms[:, : self.n_terms] = features.values[:, -self.n_terms :]
         features.add_transposed(terms, weights, self.border)
 
-    def absorb(self, other: Memory, factor: float) -> None:
+    def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
         """Add the sums of another memory of the same layout, times ``factor``."""
         assert isinstance(other, BorderedMemory)
         waiting = other._grids.waiting_rows(factor)
-        super().absorb(other, factor)
+        super().absorb(other, factor, change)
         self._grids.wait(waiting)
         self.border += factor * other.border
 

@@ -3,6 +3,10 @@
 Half the size of the square, and a batch enters one block after the other while it is in cache.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +17,9 @@ from losse.encoders.features import Features, SparseFeatures
 from losse.ftl.memories.base import Memory
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 WAITING = 500
 """Rows that enter A together."""
@@ -62,11 +69,11 @@ class PackedMemory(Memory):
         self._waiting.clear()
         add_packed(self.A, self.size, indices, values, np.ones(len(indices)))
 
-    def absorb(self, other: Memory, factor: float) -> None:
+    def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
         """Add the sums of another memory of the same layout, times ``factor``."""
         assert isinstance(other, PackedMemory)
         waiting = other.waiting_rows(factor)
-        super().absorb(other, factor)
+        super().absorb(other, factor, change)
         self.wait(waiting)
 
     def clear(self) -> None:

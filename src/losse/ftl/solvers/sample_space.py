@@ -8,7 +8,7 @@ off by a little raises the objective by less than a percent (`ridge_excess`); wh
 more than `DRIFT`, the factor is made anew.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -16,8 +16,13 @@ from scipy.linalg import cho_factor, cho_solve
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
+from losse.ftl.solvers.base import raised
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 DRIFT = 1.15
 
@@ -33,7 +38,7 @@ def ridge_excess(ratio: float) -> float:
     >>> round(ridge_excess(DRIFT), 4)
     0.0049
     """
-    return (ratio - 1) ** 2 / (4 * ratio)
+    return (ratio - 1) * (1 - 1 / ratio) / 4
 
 
 class InverseTrace(NamedTuple):
@@ -117,11 +122,21 @@ class SampleSpace:
             n, self._ridge = 0, ridge * DRIFT
         self._factorise(n)
 
-    def absorb(self, other: "SampleSpace", factor: float, ridge: float) -> None:
+    def adding(self, features: Features, Y: Array, weights: Array, ridge: float) -> Work[None]:
+        """What `add` does, as work in units."""
+        active, n = features.values.shape[1], self.size + len(features)
+        for part in blocks(len(features), 20.0 * active * n):
+            self.add(features[part], Y[part], weights[part], ridge)
+            yield (part.stop - part.start) * 20.0 * active * self.size
+
+    def absorb(
+        self, other: "SampleSpace", factor: float, change: "Change | None", ridge: float
+    ) -> None:
         """Take the samples of another space in, their weights times ``factor``."""
         if other.size:
-            n = other.size
-            self.add(other.features, other._targets[:n], np.full(n, factor), ridge)
+            targets = other._targets[: other.size]
+            Y = targets if change is None else change.columns(targets)
+            self.add(other.features, Y, np.full(other.size, factor), ridge)
 
     def excess(self, ridge: float) -> float:
         """How far the weights can be from the best objective for this lambda, as a share of it."""
@@ -185,7 +200,7 @@ class SampleSpace:
         m = self.size
         while not self._extend(n, m):
             largest = float(self._gram[:m, :m].diagonal().max())
-            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
+            n, self._ridge = 0, raised(self._ridge, largest)
 
     def _extend(self, n: int, m: int) -> bool:
         """Make the factor's rows n to m, given those before; False if that cannot be done."""

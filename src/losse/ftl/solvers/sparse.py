@@ -102,6 +102,7 @@ class FastSparseSolver(SparseSolver):
             self.ridge, self._clock, self._last_active, self._recent_cells, self._recent_steps,
             self._recent_ridge, self._system, self._scratch, self._product,
         )  # fmt: skip
+        memory.sums += weights @ Y
         self._clock += len(features)
 
     def refresh(self) -> None:

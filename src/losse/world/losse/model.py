@@ -36,8 +36,10 @@ class LosseWorldModel(CheckpointedModel):
     outputs of the same regressor. Each output's weights follow from its own targets alone, and in
     proportion to them, so outputs in different units do not need to be normalised.
 
-    Where nothing was learned the model predicts zeros: no change, no reward, no termination. With
-    negative rewards that is optimistic, and invites an agent to go and see.
+    Where nothing was learned, the paper's grids predict zeros: no change, no reward, no
+    termination. With negative rewards that is optimistic, and invites an agent to go and see. The
+    recommended model of more than two inputs tends to the mean of what it has seen (``center`` of
+    `FTLRegressor`).
 
     Parameters
     ----------
