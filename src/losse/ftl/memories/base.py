@@ -106,7 +106,7 @@ class Memory(ABC):
 
     def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
-        self._round()
+        self._error = self._rounded()
         self.total += float(weights.sum())
         self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
@@ -131,13 +131,12 @@ class Memory(ABC):
         square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
         """
         diagonal = self.diagonal()
-        self._round()
-        error = self._error / self.total
+        error = self._rounded() / self.total
         return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
 
-    def _round(self) -> None:
-        """Note the rounding of the sums as they are: it stays when rows go."""
-        self._error = max(self._error, EPSILON[self.A.dtype.name] * self.total)
+    def _rounded(self) -> float:
+        """Rounding of the sums as they are, and as they were: it stays when rows go."""
+        return max(self._error, EPSILON[self.A.dtype.name] * self.total)
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
@@ -153,9 +152,7 @@ class Memory(ABC):
         """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
-        self._round()
-        other._round()
-        self._error += factor * other._error
+        self._error = self._rounded() + factor * other._rounded()
         B, sums, squares, total = other.B, other.sums, other.squares, other.total
         if change is not None:
             a, b = change.factor, change.offset
