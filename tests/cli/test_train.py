@@ -40,7 +40,9 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     assert (tmp_path / "learning_curve.png").stat().st_size > 1000
     saved = {path.name for path in latest_checkpoint(tmp_path / "losse_seed0").iterdir()}
     assert {"agent.zip", "replay_buffer.pkl", "world_model.losse"} <= saved
-    assert "step 100: return " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Preset for CartPole-v1 (--preset none: plain defaults): " in shown
+    assert "step 100: return " in shown
 
     with pytest.raises(SystemExit):
         main(["train", *OPTIONS, "--steps", "150", "--out", str(tmp_path)])
@@ -120,6 +122,33 @@ def test_a_full_disk_is_found_before_training(tmp_path, monkeypatch, capsys):
         main(["train", *OPTIONS, "--out", str(tmp_path)])
     assert stop.value.code == 2
     assert "cannot be written ([Errno 28] No space left on device)" in capsys.readouterr().err
+
+
+def test_disks_that_fill_up_during_training(tmp_path, monkeypatch, capsys):
+    """All that can be written to: nothing is saved, which is said in a line, and nothing stays."""
+    places = [tmp_path / name for name in ("out", "temporary", "home", "here")]
+    for place in places[1:]:
+        place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(places[1]))
+    monkeypatch.setenv("HOME", str(places[2]))
+    monkeypatch.chdir(places[3])
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    def fill(self, what):
+        monkeypatch.setattr(os, "fsync", full)
+
+    monkeypatch.setattr(TrainView, "stepped", fill)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *OPTIONS, "--steps", "100", "--out", str(places[0])])
+    assert stop.value.code == 2
+    shown = capsys.readouterr()
+    assert "Nothing was saved" in shown.out
+    assert "the run can be saved nowhere" in shown.err
+    assert "Free some space" in shown.err
+    assert "Traceback" not in shown.err
+    assert not [path for place in places for path in place.rglob("*") if path.is_file()]
 
 
 def test_what_cannot_be_saved_in_the_end_is_saved_elsewhere(tmp_path, monkeypatch, capsys):

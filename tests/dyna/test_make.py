@@ -87,6 +87,12 @@ def test_an_oracle_looks_into_the_environment():
         model_for(agent, "oracle")
 
 
+@pytest.mark.parametrize("env", [None, 3, object()])
+def test_what_is_no_environment_is_refused(env):
+    with pytest.raises(TypeError, match="is no environment"):
+        make_dyna(DQN, env)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -24,7 +24,7 @@ from tests.torture.fuzz import fuzz
 from tests.torture.machine import COUNTS, Life
 
 RECORDS = Path(__file__).parents[2] / "results" / "torture" / "runs.jsonl"
-LIVES, STEPS, CHANGES, UPDATES = 40, 25, 15, 3000
+LIVES, STEPS, CHANGES, UPDATES = 8, 25, 4, 240
 """Of one round: models, calls of each, changes of each file, and updates in which none leaks."""
 
 
@@ -46,7 +46,7 @@ def one_round(number):
     done = {name: COUNTS[name] - before[name] for name in COUNTS}
     with tempfile.TemporaryDirectory() as folder:
         done |= {f"files {how}": n for how, n in fuzz(Path(folder), number, CHANGES).items()}
-    leak(UPDATES)
+    leak(UPDATES, warm_up=120)
     return done | {"updates without a leak": UPDATES}
 
 

@@ -113,6 +113,8 @@ def make_dyna(
     options, agent_arguments = DynaOptions.taken_from(arguments, options)
     _refuse(agent_arguments)
     env = maybe_make_env(env, agent_arguments.get("verbose", 0))
+    if not hasattr(env, "observation_space"):
+        raise TypeError(f"env={env!r} is no environment: give one of Gymnasium's, or its id.")
     require_observations(env.observation_space)
     require_suitable_agent(agent_class.__name__.lower(), env.action_space)
     policy = _suitable_policy(agent_class, policy, env.observation_space)

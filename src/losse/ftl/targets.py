@@ -78,7 +78,7 @@ class Targets:
         """Weights, or anything that is linear in the targets, for targets less a mean."""
         return columns
 
-    def predictions(self, columns: Array, memory: Memory) -> Array:
+    def predictions(self, columns: Array, mean: Array) -> Array:
         """Targets, (n, n_outputs), that the weights times features stand for."""
         return columns[:, : self.n_outputs]
 
@@ -150,7 +150,7 @@ class CentredTargets(Targets):
         out = np.empty((len(Y), self.n_columns))
         np.subtract(Y, self.shift, out=out[:, :-1])
         out[:, -1] = 1.0
-        if not self.scale.all():
+        if len(Y) and not self.scale.all():
             self._settle(_spread(out[:, :-1], np.ones(len(Y))))
         out[:, :-1] *= _inverse(self.scale)
         return out
@@ -165,11 +165,11 @@ class CentredTargets(Targets):
         """Weights, or anything that is linear in the targets, for targets less a mean."""
         return np.asarray(columns - columns[:, self.n_outputs, None] * mean)
 
-    def predictions(self, columns: Array, memory: Memory) -> Array:
+    def predictions(self, columns: Array, mean: Array) -> Array:
         """Targets, (n, n_outputs), that the weights times features stand for."""
         S = self.n_outputs
         rest = 1.0 - columns[:, S, None]
-        return self.shift + self.scale * (columns[:, :S] + rest * self.mean(memory)[:S])
+        return self.shift + self.scale * (columns[:, :S] + rest * mean[:S])
 
     def change_from(self, other: Targets) -> Change:
         """How the other's units become these."""

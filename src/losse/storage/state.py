@@ -90,6 +90,10 @@ class StateReader:
         except KeyError:
             self.refuse(f"{name} is missing")
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a value."""
+        return self._prefix + name in self._archive.header
+
     def word(self, name: str, choices: Iterable[str]) -> str:
         """One of some words."""
         value = self.value(name)

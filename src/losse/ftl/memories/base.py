@@ -19,6 +19,7 @@ from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -27,6 +28,9 @@ SQUARE_LIMIT = 8192
 """Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
+
+SCATTERED = 100.0
+"""Operations of a matrix product in the time that one entry of A takes to be added to."""
 
 
 EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
@@ -82,8 +86,27 @@ class Memory(ABC):
     def add(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
+        self._add_targets(features, Y, weights)
+
+    def adding(
+        self, features: Features, Y: Array, weights: Array, *, scattered: bool
+    ) -> Work[None]:
+        """What `add` does for many samples, as work in units.
+
+        Unless it is to be ``scattered`` as there, sums may be rounded in another order.
+        """
+        yield from self._adding_products(features, weights, scattered)
+        self._add_targets(features, Y, weights)
+
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
+        active = features.values.shape[1]
+        for part in blocks(len(features), SCATTERED * active**2):
+            self.add_products(features[part], weights[part])
+            yield (part.stop - part.start) * SCATTERED * active**2
+
+    def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
-        self._round()
+        self._error = self._rounded()
         self.total += float(weights.sum())
         self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
@@ -108,13 +131,12 @@ class Memory(ABC):
         square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
         """
         diagonal = self.diagonal()
-        self._round()
-        error = self._error / self.total
+        error = self._rounded() / self.total
         return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
 
-    def _round(self) -> None:
-        """Note the rounding of the sums as they are: it stays when rows go."""
-        self._error = max(self._error, EPSILON[self.A.dtype.name] * self.total)
+    def _rounded(self) -> float:
+        """Rounding of the sums as they are, and as they were: it stays when rows go."""
+        return max(self._error, EPSILON[self.A.dtype.name] * self.total)
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
@@ -130,9 +152,7 @@ class Memory(ABC):
         """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
-        self._round()
-        other._round()
-        self._error += factor * other._error
+        self._error = self._rounded() + factor * other._rounded()
         B, sums, squares, total = other.B, other.sums, other.squares, other.total
         if change is not None:
             a, b = change.factor, change.offset
@@ -222,6 +242,10 @@ class Memory(ABC):
     @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.square()
 
     @property
     @abstractmethod

@@ -15,6 +15,7 @@ from losse.ftl.memories.base import Memory, NotLearnedError
 from losse.ftl.solvers.conjugate import leader_for
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work
 
 if TYPE_CHECKING:
     from losse.ftl.solvers.sample_space import SampleSpace
@@ -65,6 +66,40 @@ class Solver(ABC):
         if self.memory.large:
             return leader_for(self.memory, ridge, self.weights)
         return ridge_solve(self.memory.square(), ridge * self.memory.total, self.memory.B)
+
+    def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """Take many samples in, as work in units; the weights may follow with `following`."""
+        self.learn(features, Y, weights)
+        yield len(features) * self.row_cost
+
+    def following(self) -> Work[None]:
+        """Let the weights follow what was gathered, as work in units."""
+        yield 0.0
+
+    def solving(self) -> Work[None]:
+        """What `solve` does, as work in units."""
+        self.solve()
+        yield self.leader_cost
+
+    def retune(self) -> None:
+        """Let the weights follow a ridge that was changed."""
+        self.solve()
+
+    def leading(self, ridge: float) -> Work[Array]:
+        """What `leader` returns, as work in units."""
+        W = self.leader(ridge)
+        yield self.leader_cost
+        return W
+
+    @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several samples, about."""
+        return float(self.memory.dimension) ** 2
+
+    @property
+    def leader_cost(self) -> float:
+        """Operations of `leader`, about."""
+        return float(self.memory.dimension) ** 3
 
     def unlearn(self, features: Features, Y: Array, weights: Array, *, everything: bool) -> None:
         """Take a batch out of the memories, and make the weights the leader of what is left.

@@ -19,6 +19,7 @@ from losse.encoders.features import Features
 from losse.ftl.solvers.base import raised
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -120,6 +121,13 @@ class SampleSpace:
         if not 1 / DRIFT <= ridge / self._ridge <= DRIFT:
             n, self._ridge = 0, ridge * DRIFT
         self._factorise(n)
+
+    def adding(self, features: Features, Y: Array, weights: Array, ridge: float) -> Work[None]:
+        """What `add` does, as work in units."""
+        active, n = features.values.shape[1], self.size + len(features)
+        for part in blocks(len(features), 20.0 * active * n):
+            self.add(features[part], Y[part], weights[part], ridge)
+            yield (part.stop - part.start) * 20.0 * active * self.size
 
     def absorb(
         self, other: "SampleSpace", factor: float, change: "Change | None", ridge: float
