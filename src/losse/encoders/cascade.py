@@ -34,8 +34,9 @@ FOUND = 0.8
 PLACES = 800
 """Rows at which gradients are taken."""
 FIRST_RIDGE = 1e-3
-RIDGES = (1e-4, 1e-3, 1e-2)
-"""Of which a stage takes the one with the least error on rows left out."""
+RIDGES, LARGEST_RIDGE = (1e-4, 1e-3, 1e-2), 100.0
+"""Of which a stage takes the one with the least error on rows left out; if it is the largest, ten
+times as much is tried, and so on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ def fit_stage(
     if found is not None:
         P[:, : found.shape[1]] = unit_spread(found[:, :, 0], V, weights)
     F = _features(V, P, offsets) * root
-    W, residual = _ridge_fits(F, Q * root, RIDGES)
+    W, residual = _ridge_fits(F, Q * root)
     stage = Stage(P, offsets, W)
     return stage, Q - residual / root, _gradients(V[places], P, offsets, W)
 
@@ -179,12 +180,13 @@ def _ridge_solve(F: Array, Q: Array) -> Array:
     return np.asarray(F.T @ cho_solve((L, True), Q, check_finite=False))
 
 
-def _ridge_fits(F: Array, Q: Array, ridges: tuple[float, ...]) -> tuple[Array, Array]:
+def _ridge_fits(F: Array, Q: Array) -> tuple[Array, Array]:
     """Weights for the best of some ridges, and the residual of every row under all others' fit."""
     n, D = F.shape
     system = F.T @ F if n >= D else F @ F.T
     right = F.T @ Q if n >= D else Q
     best, least = None, np.inf
+    ridges = list(RIDGES)
     for ridge in ridges:
         L = _factor(system, ridge * n)
         W = cho_solve((L, True), right, check_finite=False)
@@ -198,5 +200,7 @@ def _ridge_fits(F: Array, Q: Array, ridges: tuple[float, ...]) -> tuple[Array, A
         error = float((residual**2).sum())
         if best is None or error < least:
             best, least = (W, residual), error
+            if ridge == ridges[-1] < LARGEST_RIDGE:
+                ridges.append(10.0 * ridge)
     assert best is not None
     return best

@@ -6,7 +6,7 @@ have their weights, and building anew means making another `Leader`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -130,6 +130,16 @@ class Leader:
             self.learn(rows, spread=lambda: np.ones(self.targets.n_outputs))
         finally:
             self._selector = selector
+
+    def errors_of_ridges(self, ridges: Sequence[float], rows: Rows) -> Array:
+        """Sum of w (y - prediction)^2 of rows by the leaders for some ridges, (ridges, outputs)."""
+        solver, targets = self._solver, self.targets
+        features, out = self.encoder.encode(rows.X), aligned((len(rows), solver.weights.shape[1]))
+        errors = np.empty((len(ridges), targets.n_outputs))
+        for k, ridge in enumerate(ridges):
+            features.times(solver.leader(ridge), out)
+            errors[k] = rows.weights @ (rows.Y - targets.predictions(out, solver.memory)) ** 2
+        return errors
 
     def test_ridges(self, rows: int, tested: int) -> None:
         """Let the next ``tested`` rows, if any, say which ridge suits those taken in so far."""

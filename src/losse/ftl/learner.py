@@ -26,6 +26,7 @@ from losse.checks import check_rows, check_targets, check_weights
 from losse.encoders import Encoder
 from losse.encoders import registry as encoders
 from losse.ftl.discounting import Discounting
+from losse.ftl.folds import cross_validated_ridge
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader
 from losse.ftl.memories import memory_shape
@@ -222,10 +223,11 @@ class Learner:
         n = len(rows)
         auto = self.settings.ridge == "auto"
         # The latest rows, which the encoder has not seen, say which ridge suits it.
-        tested = n // TESTED if auto and n >= LEAST_TESTED else 0
+        ridge = cross_validated_ridge(self.settings, rows, _built)
+        tested = n // TESTED if auto and n >= LEAST_TESTED and ridge is None else 0
         encoder = _built(self.settings.encoder, rows[: n - tested])
         targets = new_targets(self.settings, rows[: n - tested])
-        leader = Leader(self.settings, encoder, targets)
+        leader = Leader(self.settings, encoder, targets, ridge)
         leader.learn_untested(rows[: n - tested])
         leader.test_ridges(n - tested, tested)
         if tested:

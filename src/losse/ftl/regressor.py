@@ -406,7 +406,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def intercept_(self) -> Array:
         """The mean of the targets, of shape (n_outputs,), or zero if they are not centred."""
         learner = self._fitted("intercept_")
-        with self._guard:
+        with self.lock:
             return learner.intercept
 
     @property
