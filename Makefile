@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all torture lint bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -19,6 +19,9 @@ test: lint ## everything that lint does, and the tests
 
 test-all: lint ## and the long versions of some tests
 	$(PYTEST)
+
+torture: $(VENV)/.dev ## random lives of models and spoilt files, an hour or TORTURE_SECONDS
+	$(BIN)/python -m tests.torture
 
 lint: $(VENV)/.dev ## ruff, the import contract and mypy
 	$(BIN)/ruff check .

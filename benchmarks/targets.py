@@ -16,6 +16,8 @@ from losse._kernels.block import INSTRUCTIONS
 
 Target = Literal["widest", "avx2"]
 TARGETS: tuple[Target, ...] = ("widest", "avx2")
+ORDER = ("AVX-512", "AVX2", "NEON", "SSE")
+"""Names of instruction sets as tables list them."""
 VARIABLES: dict[Target, dict[str, str]] = {
     "widest": {},
     "avx2": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""},

@@ -12,10 +12,8 @@ from benchmarks.accuracy import summary
 from benchmarks.accuracy.contenders.entries import ENTRIES
 from benchmarks.accuracy.plan import LENGTH, TASKS, WHERE
 from losse.runs.record import Record
-from losse.runs.style import plot_means, style_of
+from losse.runs.style import label_powers_of_ten, plot_means, style_of
 from losse.runs.table import means_of
-
-COLUMNS = 3
 
 
 def draw(records: Sequence[Record]) -> dict[str, Figure]:
@@ -43,6 +41,7 @@ def _errors(records: Sequence[Record], settings: Sequence[str], *, by_time: bool
                 x = [seconds[n].mean for n in tests] if by_time else list(tests)
                 plot_means(axes, x, list(tests.values()), **style_of(contender).marked())
         axes.set(xscale="log", yscale="log", title=setting.split()[0])
+        label_powers_of_ten(axes.xaxis)
         axes.set_xlabel("Processor time of learning, s" if by_time else "Rows learned")
         axes.set_ylabel("Test nmse")
     _legend(figure)
@@ -68,12 +67,14 @@ def _forgetting(records: Sequence[Record], settings: Sequence[str]) -> Figure:
 
 
 def _panels(settings: Sequence[str]) -> tuple[Figure, list[tuple[Any, str]]]:
-    rows = -(-len(settings) // COLUMNS)
-    figure = Figure(figsize=(10, 2.9 * rows + 0.6), layout="constrained")
-    grid = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
+    """Panels in rows of three, or of two if that leaves none of them blank."""
+    columns = 2 if len(settings) in (2, 4) else min(3, len(settings))
+    rows = -(-len(settings) // columns)
+    figure = Figure(figsize=(3.4 * columns, 2.9 * rows + 0.9), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in grid[len(settings) :]:
-        axes.set_axis_off()
-    return figure, list(zip(grid[: len(settings)], settings, strict=True))
+        axes.remove()
+    return figure, list(zip(grid, settings, strict=False))
 
 
 def _legend(figure: Figure) -> None:
@@ -85,4 +86,5 @@ def _legend(figure: Figure) -> None:
     labels = [style_of(contender).label for contender in ENTRIES]
     ordered = [label for label in labels if label in handles]
     shown = [handles[label] for label in ordered]
-    figure.legend(shown, ordered, loc="outside lower center", ncols=5)
+    columns = max(2, round(figure.get_figwidth() / 2))
+    figure.legend(shown, ordered, loc="outside lower center", ncols=columns)

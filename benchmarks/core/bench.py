@@ -1,13 +1,14 @@
 """`losse bench core`: this library against the paper's update, interleaved on one core.
 
-A worker process with one thread measures one section after the other. Each leaves a record, which
-takes the place of an earlier one; the table and the figure show all records.
+A worker process with one thread measures one section after the other, for the widest instruction
+set of the machine and for AVX2. Each leaves a record, which takes the place of an earlier one; the
+tables and the figure show all records.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -16,8 +17,11 @@ from typing import Any, Literal, get_args
 
 from benchmarks.display import live_line, pin, show
 from benchmarks.measures import Outcome, table_of
+from benchmarks.targets import ORDER, TARGETS, Target, available, compiled_for
+from losse._kernels.block import INSTRUCTIONS
 from losse.runs.record import Record
 from losse.runs.store import Store
+from losse.runs.table import Table
 from losse.runs.workers import Failure, run_jobs
 
 REQUIRED = ("jax", "gymnasium")  # of the measuring process
@@ -29,10 +33,19 @@ Section = Literal[
     "batch-300",
     "growth",
     "recommended",
+    "uncertainty",
     "kernels",
     "startup",
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
+ABOUT = """\
+# Speed of the core
+
+Beside a plain implementation of the paper's update, interleaved on one core with one thread, for
+each instruction set that the kernels were compiled for. Speeds are ratios of median times by the
+clock, with those of processor times in brackets. Drawn from the records in this folder by
+`losse bench core`.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,9 @@ class Settings:
 
     sections: tuple[Section, ...] = SECTIONS
     """Which sections to run, in this order; none draws the table of all records again."""
+
+    targets: tuple[Target, ...] = TARGETS
+    """Instruction sets to compile for, where the machine has them."""
 
     env_id: str = "Hopper-v5"
     """Gymnasium MuJoCo environment whose random-policy transitions are learned."""
@@ -66,11 +82,14 @@ class Settings:
 def run(settings: Settings) -> None:
     """Measure what the settings ask for, then show everything measured so far."""
     store = Store(settings.folder)
-    for section, result in run_jobs(partial(measure, settings), settings.sections, workers=1):
-        if isinstance(result, Failure):
-            raise RuntimeError(f"{section} failed: {result.reason}\n{result.trace}")
-        store.put(result)
-        print(f"{section}: {result.seconds:.0f} s on core {result.details['core']}", flush=True)
+    for target in available(settings.targets) if settings.sections else ():
+        with compiled_for(target):
+            for _, result in run_jobs(partial(measure, settings), settings.sections, workers=1):
+                if isinstance(result, Failure):
+                    raise RuntimeError(f"a section failed: {result.reason}\n{result.trace}")
+                store.put(result)
+                core = result.details["core"]
+                print(f"{result.setting}: {result.seconds:.0f} s on core {core}", flush=True)
     report(store.read(), settings.folder)
 
 
@@ -87,11 +106,16 @@ def measure(settings: Settings, section: str) -> Record:
     return Record(
         experiment="bench",
         method="losse",
-        setting=section,
+        setting=f"{section}, {INSTRUCTIONS}",
         seed=settings.seed,
         score=figures[0] if figures else float("nan"),
         curve=outcome.curve,
-        settings={"preset": settings.preset, "env_id": settings.env_id},
+        settings={
+            "preset": settings.preset,
+            "env_id": settings.env_id,
+            "section": section,
+            "instructions": INSTRUCTIONS,
+        },
         seconds=time.perf_counter() - begin,
         details=outcome.details
         | {"core": core, "measures": [m.as_dict() for m in outcome.measures]},
@@ -100,13 +124,46 @@ def measure(settings: Settings, section: str) -> Record:
 
 def report(records: Sequence[Record], folder: Path) -> None:
     """Write and show the table of all records, and draw the figure of growth."""
-    found = {str(record.setting): record for record in records}
-    measures = [m for name in SECTIONS if name in found for m in found[name].details["measures"]]
-    text = table_of(measures).markdown() + "\n"
+    found = {(r.settings["instructions"], r.settings["section"]): r for r in records}
+    sets = [name for name in ORDER if any(name == instructions for instructions, _ in found)]
+    measures = {
+        name: [
+            measure
+            for section in SECTIONS
+            if (name, section) in found
+            for measure in found[name, section].details["measures"]
+        ]
+        for name in sets
+    }
+    parts = [ABOUT, beside(measures).markdown()]
+    for name in sets:
+        parts.append(f"## {name}\n\n{table_of(measures[name]).markdown()}")
+    text = "\n\n".join(parts) + "\n"
     (folder / "table.md").write_text(text, encoding="utf-8")
-    if "growth" in found:
+    grown = next((found[name, "growth"] for name in sets if (name, "growth") in found), None)
+    if grown is not None:
         from benchmarks.core.sections.growth import draw
 
-        draw(found["growth"].details, folder / "growth.png")
+        draw(grown.details, folder / "growth.png")
     show(text)
     print(f"Records and table: {folder}")
+
+
+def beside(measures: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
+    """Ratios of all measures, one column for each instruction set."""
+    names = dict.fromkeys(m["name"] for own in measures.values() for m in own)
+    rows = []
+    for name in names:
+        cells = {key: m for key, own in measures.items() for m in own if m["name"] == name}
+        if all(m["ratio"] is None for m in cells.values()):
+            continue
+        ratios = [_ratio(cells.get(key)) for key in measures]
+        rows.append((name, *ratios, next(iter(cells.values()))["target"]))
+    return Table(("ratio", *measures, "target"), rows)
+
+
+def _ratio(measure: Mapping[str, Any] | None) -> str:
+    if measure is None or measure["ratio"] is None:
+        return ""
+    total = measure["total_ratio"]
+    return f"{measure['ratio']:.3g}" + ("" if total is None else f" ({total:.3g})")

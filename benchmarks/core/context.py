@@ -25,7 +25,7 @@ ALL_ROWS = 100_000
 TEST_ROWS = 5_000  # the last ones; nothing but `growth` learns that far
 SCALE_ROWS = 10_000
 
-Solver = Literal["sparse", "exact", "auto"]
+Solver = Literal["sparse", "exact", "dense", "auto"]
 Dtype = Literal["float64", "float32"]
 
 
@@ -38,14 +38,24 @@ class Budget(NamedTuple):
     exact_check_every: int
     large_rows: int
     large_reference_rows: int
-    growth_rows: int
+    growth_marks: tuple[int, ...]
     recommended_rows: int
     startup_repeats: int
 
 
 BUDGETS = {
-    "quick": Budget(600, 3, 4_500, 250, 7_000, 250, 10_000, 2_000, 3),
-    "full": Budget(4_000, 10, 8_000, 25, 8_000, 6_000, 100_000, 30_000, 7),
+    "quick": Budget(600, 3, 4_500, 250, 7_000, 250, (1_000, 10_000, 30_000), 2_000, 3),
+    "full": Budget(
+        4_000,
+        10,
+        8_000,
+        25,
+        8_000,
+        6_000,
+        (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
+        30_000,
+        7,
+    ),
 }
 
 

@@ -149,13 +149,13 @@ def draw(records: Iterable[Record], path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from losse.runs.style import RC
+    from losse.runs.style import RC, style_of
 
     found = _ordered(records)[::-1]
     with mpl.rc_context(RC):
         figure = Figure(figsize=(8.4, 1.6 + 0.45 * len(found)), layout="constrained")
         axes = figure.subplots()
-        names = [f"{TASKS[str(r.setting)].title}, {r.method}" for r in found]
+        names = [f"{TASKS[str(r.setting)].title}, {style_of(r.method).label}" for r in found]
         ends = [0.0] * len(found)
         shades = mpl.colormaps["tab20"].colors  # type: ignore[attr-defined]
         for name, shade in zip(PARTS, shades, strict=False):

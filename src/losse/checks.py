@@ -62,6 +62,8 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
         checked = validate_data(
             estimator, X, dtype=np.float64, order="C", reset=False, ensure_all_finite=False
         )
+    if not plain:
+        require_unmasked("X", X)
     limit = _limit("X", LARGEST, estimator)
     if not np.vdot(checked, checked) <= limit**2:  # so for NaN, too
         _require_finite("X", checked)
@@ -71,6 +73,7 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
 
 def check_rows(name: str, X: Any, n_features: int) -> Array:
     """``X`` as finite float64 rows of ``n_features`` numbers in C order."""
+    require_unmasked(name, X)
     rows = check_array(X, dtype=np.float64, order="C", ensure_all_finite=False, input_name=name)
     if rows.shape[1] != n_features:
         raise ValueError(
@@ -79,6 +82,12 @@ def check_rows(name: str, X: Any, n_features: int) -> Array:
     _require_finite(name, rows)
     _require_moderate(name, rows)
     return np.asarray(rows)
+
+
+def require_unmasked(name: str, values: Any) -> None:
+    """Raise for masked entries: NumPy would read the numbers that they hide."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries: fill or remove them.")
 
 
 def remember_inputs(estimator: Any, X: Any) -> None:
@@ -94,6 +103,7 @@ def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
         )
     targets = Y
     if not (type(Y) is np.ndarray and Y.dtype == np.float64 and Y.ndim in (1, 2) and Y.size):
+        require_unmasked("y", Y)
         targets = check_array(
             Y, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False,
             input_name="y",
@@ -124,6 +134,7 @@ def check_weights(sample_weight: Any, n_rows: int, estimator: Any = None) -> Arr
         return np.ones(n_rows)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, float(sample_weight))
+    require_unmasked("sample_weight", sample_weight)
     weights = check_array(
         sample_weight, dtype=np.float64, ensure_2d=False, ensure_all_finite=False,
         input_name="sample_weight",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from importlib import import_module
 from typing import Any
 
 SIGNALS = tuple(
@@ -11,8 +12,10 @@ SIGNALS = tuple(
 )
 """Signals whose handlers commonly raise."""
 
-# Without the conversion to enumerations, which costs more than the rest.
-_plain = getattr(signal, "_signal", signal)
+try:  # without the conversion to enumerations, which costs more than the rest
+    _plain: Any = import_module("_signal")
+except ImportError:  # not CPython
+    _plain = signal
 _get, _set = _plain.getsignal, _plain.signal
 
 

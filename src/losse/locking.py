@@ -1,12 +1,19 @@
-"""`Guarded`: an object with a lock, which copies and pickles of it wait for."""
+"""`Guarded`: an object with a lock, which copies and pickles wait for, but predictions do not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+Result = TypeVar("Result")
+UNCOPIED = ("_lock", "_published")
+"""Attributes that copies do not have."""
+PATIENCE = 2e-4
+"""Seconds between two looks at whether something was published."""
 
 
 class Guarded:
@@ -39,6 +46,44 @@ class Guarded:
         lock: RLock = self.__dict__.setdefault("_lock", RLock())
         return lock
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the lock for a change, while other threads read what was there before.
+
+        What they read is `_snapshot`, which is made only if there are other threads.
+        """
+        with self.lock:
+            outermost = self.__dict__.get("_published") is None
+            if outermost and threading.active_count() > 1:
+                self._published = self._snapshot()
+            try:
+                yield
+            finally:
+                if outermost:
+                    self._published = None
+
+    def read(self, how: Callable[[Any], Result]) -> Result:
+        """What a function makes of the object; while it is being changed, of its last snapshot.
+
+        Never waits for a change, unless it began when there was no other thread.
+        """
+        lock = self.lock
+        while not lock.acquire(timeout=PATIENCE):
+            if (snapshot := self.__dict__.get("_published")) is not None:
+                return how(snapshot)
+        try:
+            return how(self._live())
+        finally:
+            lock.release()
+
+    def _snapshot(self) -> Any:
+        """What other threads read during a change: it stays as it is. None: they wait."""
+        return None
+
+    def _live(self) -> Any:
+        """The same as it is now, while the lock is held."""
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         return self._copied({})
 
@@ -51,7 +96,7 @@ class Guarded:
 
     def _copied(self, memo: dict[int, Any]) -> dict[str, Any]:
         with self.lock:
-            own = {name: value for name, value in vars(self).items() if name != "_lock"}
+            own = {name: value for name, value in vars(self).items() if name not in UNCOPIED}
             return deepcopy(own, memo)
 
 

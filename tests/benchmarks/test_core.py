@@ -5,8 +5,10 @@ import pytest
 pytest.importorskip("jax")
 
 from benchmarks.core import bench
+from benchmarks.core.sections import growth
 from benchmarks.measures import Measure, Outcome
 
+from losse._kernels.block import INSTRUCTIONS
 from losse.runs.store import read_records
 
 
@@ -29,14 +31,34 @@ def test_a_section_replaces_its_record_and_keeps_the_others(tmp_path, monkeypatc
         monkeypatch.setattr(update_30, "run", section("update", ratio))
         monkeypatch.setattr(predict_30, "run", section("predict", 5.0))
         chosen = ("predict-30", "update-30") if ratio == 2.0 else ("update-30",)
-        bench.run(bench.Settings(sections=chosen, results=tmp_path))
+        bench.run(bench.Settings(sections=chosen, targets=("widest",), results=tmp_path))
     assert {(r.setting, r.score) for r in read_records(tmp_path)} == {
-        ("update-30", 4.0), ("predict-30", 5.0),
+        (f"update-30, {INSTRUCTIONS}", 4.0), (f"predict-30, {INSTRUCTIONS}", 5.0),
     }  # fmt: skip
     lines = (tmp_path / "table.md").read_text().splitlines()
-    assert lines[2] == "| update | 1 ms | 3 ms | 4 | | >= 3 | yes |"
-    assert len(lines) == 4
-    assert "update-30: 0 s on core 1" in capsys.readouterr().out
+    assert "| update | 1 ms | 3 ms | 4 | | >= 3 | yes |" in lines
+    assert f"## {INSTRUCTIONS}" in lines
+    assert f"update-30, {INSTRUCTIONS}: 0 s on core 1" in capsys.readouterr().out
+
+
+def test_each_instruction_set_has_a_column():
+    def measures(ratio):
+        return [Measure("update", "1 ms", "3 ms", ratio, ratio + 1, ">= 3").as_dict()]
+
+    table = bench.beside({"AVX-512": measures(4.0), "AVX2": measures(2.0)})
+    assert table.columns == ("ratio", "AVX-512", "AVX2", "target")
+    assert table.rows == [("update", "4 (5)", "2 (3)", ">= 3")]
+    lone = bench.beside({"AVX-512": measures(4.0), "AVX2": []})
+    assert lone.rows == [("update", "4 (5)", "", ">= 3")]
+
+
+def test_growth_is_relative_to_the_yardstick():
+    marks, slower = (1_000, 10_000, 100_000), [1.0, 1.0, 2.0]
+    flat = growth.growth("sparse", marks, {"sparse": slower, "yardstick": slower})
+    assert flat.ratio == 1.0
+    assert flat.met
+    steep = growth.growth("sparse", marks, {"sparse": slower, "yardstick": [1.0] * 3})
+    assert steep.met is False
 
 
 def test_quick_runs_do_not_replace_the_published_records(tmp_path):

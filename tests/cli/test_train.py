@@ -122,6 +122,33 @@ def test_a_full_disk_is_found_before_training(tmp_path, monkeypatch, capsys):
     assert "cannot be written ([Errno 28] No space left on device)" in capsys.readouterr().err
 
 
+def test_disks_that_fill_up_during_training(tmp_path, monkeypatch, capsys):
+    """All that can be written to: nothing is saved, which is said in a line, and nothing stays."""
+    places = [tmp_path / name for name in ("out", "temporary", "home", "here")]
+    for place in places[1:]:
+        place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(places[1]))
+    monkeypatch.setenv("HOME", str(places[2]))
+    monkeypatch.chdir(places[3])
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    def fill(self, what):
+        monkeypatch.setattr(os, "fsync", full)
+
+    monkeypatch.setattr(TrainView, "stepped", fill)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", *OPTIONS, "--steps", "100", "--out", str(places[0])])
+    assert stop.value.code == 2
+    shown = capsys.readouterr()
+    assert "Nothing was saved" in shown.out
+    assert "the run can be saved nowhere" in shown.err
+    assert "Free some space" in shown.err
+    assert "Traceback" not in shown.err
+    assert not [path for place in places for path in place.rglob("*") if path.is_file()]
+
+
 def test_what_cannot_be_saved_in_the_end_is_saved_elsewhere(tmp_path, monkeypatch, capsys):
     out, spare = tmp_path / "out", tmp_path / "spare"
     spare.mkdir()

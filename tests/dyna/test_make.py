@@ -87,6 +87,12 @@ def test_an_oracle_looks_into_the_environment():
         model_for(agent, "oracle")
 
 
+@pytest.mark.parametrize("env", [None, 3, object()])
+def test_what_is_no_environment_is_refused(env):
+    with pytest.raises(TypeError, match="is no environment"):
+        make_dyna(DQN, env)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -166,8 +172,12 @@ IMAGE = spaces.Box(0, 255, (64, 64, 3), np.uint8)
 @pytest.mark.parametrize(
     ("space", "show", "message"),
     [
-        (spaces.Dict(place=PLACES), lambda seen: {"place": seen}, "FlattenObservation"),
         (spaces.Tuple([PLACES]), lambda seen: (seen,), "FlattenObservation"),
+        (
+            spaces.Dict(where=spaces.Dict(place=PLACES)),
+            lambda seen: {"where": {"place": seen}},
+            "FlattenObservation",
+        ),
         (IMAGE, lambda seen: np.zeros((64, 64, 3), np.uint8), "holds images"),
     ],
 )

@@ -274,7 +274,8 @@ def test_absurd_parameters_do_not_take_for_ever(tmp_path):
 def test_a_header_without_all_entries_is_refused(case, tmp_path):
     path, content = saved(MODELS[case](), tmp_path)
     head, arrays = take_apart(content)
-    for key in head["header"].keys() - {"losse"}:  # the version that wrote it is for the curious
+    # The version that wrote it is for the curious, and older files do not know their rounding.
+    for key in head["header"].keys() - {"losse", "solver.memory.error"}:
         header = {name: value for name, value in head["header"].items() if name != key}
         must_refuse(path, put_together({**head, "header": header}, arrays))
 

@@ -22,6 +22,8 @@ SPOILT = {
     "sample": lambda X, Y, at: (X[:0], Y[:0]),
     "rows": lambda X, Y, at: (X, np.vstack([Y, Y])),
     "rows ": lambda X, Y, at: (np.vstack([X, X]), Y),
+    "masked": lambda X, Y, at: (np.ma.masked_array(X, X.flat[at % X.size] == X), Y),
+    "masked ": lambda X, Y, at: (X, np.ma.masked_array(Y, Y.flat[at % Y.size] == Y)),
     "1D array": lambda X, Y, at: (X[0], Y[0]),
     "with dim 3": lambda X, Y, at: (X[:, :, None], Y),
     "dimensions": lambda X, Y, at: (X, Y[:, :, None]),

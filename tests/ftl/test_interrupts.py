@@ -1,5 +1,6 @@
 """Ctrl-C at any line of a call: the call has happened entirely, or not at all."""
 
+import pickle
 import signal
 import sys
 from functools import partial
@@ -10,6 +11,7 @@ from gymnasium.spaces import Box, Discrete
 
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse.world import LosseWorldModel
+from tests.ftl.models import large_models
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(300, 2))
@@ -75,19 +77,102 @@ def test_a_call_happens_entirely_or_not_at_all(name):
     assert outcomes == {before, after}
 
 
-def test_world_models_and_their_learners_agree():
-    def fresh():
-        model = LosseWorldModel(Box(-3, 3, (2,)), Discrete(2), termination="never")
-        update(model, slice(0, 60))
-        return model
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("verb", ["learn", "unlearn", "merge"])
+@pytest.mark.parametrize("solver", ["sparse", "dense", "exact", "auto"])
+def test_every_verb_of_every_solver(solver, verb, large):
+    """Also of models whose A is packed, where rows wait to enter it."""
+    model = FTLRegressor(GRIDS, solver=solver, ridge=1e-4)
+    with large_models(large):
+        for start in range(0, 120, 20):
+            model.partial_fit(X[start : start + 20], Y[start : start + 20])
+        other = FTLRegressor(GRIDS, ridge=1e-4).fit(X[200:230], Y[200:230])
+        calls = {
+            "learn": lambda model: model.partial_fit(X[120:145], Y[120:145]),
+            "unlearn": lambda model: model.unlearn(X[60:90], Y[60:90]),
+            "merge": lambda model: model.merge(other),
+        }
+        frozen = pickle.dumps(model)
+        before, after = facts(model), facts(calls[verb](pickle.loads(frozen)))
+        outcomes, line = set(), 1
+        while interrupted(partial(calls[verb], model := pickle.loads(frozen)), line):
+            outcomes.add(facts(model))
+            line += 29
+        assert outcomes == {before, after}
 
-    def update(model, part):
-        n = len(X[part])
-        model.update(X[part], np.arange(n) % 2, np.ones(n), 0.9 * X[part], np.zeros(n, bool))
 
-    counts, line, model = set(), 1, fresh()
-    while interrupted(partial(update, model, slice(60, 100)), line):
+@pytest.mark.parametrize("verb", ["save", "load"])
+def test_files_are_whole_or_not_there(verb, tmp_path):
+    path = tmp_path / "model.losse"
+    model = FTLRegressor(GRIDS, ridge=1e-4).fit(X[:100], Y[:100])
+    model.save(path, progress=False)
+    old = path.read_bytes()
+    model.partial_fit(X[100:], Y[100:])
+    expected = facts(model)
+    contents, line = set(), 1
+    if verb == "save":
+        while interrupted(partial(model.save, path, progress=False), line):
+            contents.add(path.read_bytes() == old)
+            assert [each.name for each in tmp_path.iterdir()] == [path.name]
+            assert facts(model) == expected
+            path.write_bytes(old)
+            line += 17
+        assert contents == {True, False}
+    else:
+        while interrupted(partial(FTLRegressor.load, path, progress=False), line):
+            assert path.read_bytes() == old
+            line += 41
+        assert line > 100
+
+
+def world():
+    """A model that has learned sixty transitions."""
+    model = LosseWorldModel(
+        Box(-3, 3, (2,)),
+        Discrete(2),
+        termination="never",
+        regressor=FTLRegressor(LosseEncoder(3, 3), ridge=1e-4),
+    )
+    update(model, slice(0, 60))
+    return model
+
+
+def update(model, part):
+    n = len(X[part])
+    model.update(X[part], np.arange(n) % 2, np.ones(n), 0.9 * X[part], np.zeros(n, bool))
+
+
+@pytest.mark.parametrize("verb", ["update", "merge"])
+def test_world_models_and_their_learners_agree(verb):
+    other = world().like()
+    update(other, slice(60, 100))
+    counts, line = set(), 1
+    while True:
+        model = world()
+        call = partial(update, model, slice(60, 100)) if verb == "update" else None
+        if not interrupted(call or partial(model.merge, other), line):
+            break
         counts.add((model.n_transitions, *(k.n_samples for k in model.learners.started.values())))
         line += 23
-        model = fresh()
     assert counts == {(60, 30, 30), (100, 50, 50)}
+
+
+def test_rivers_face():
+    river = pytest.importorskip("losse.integrations.river")
+
+    def fresh():
+        model = river.LosseRegressor(n_grids=3, warm_up=16)
+        for x, y in zip(X[:15], Y[:15], strict=True):
+            model.learn_one(dict(enumerate(x)), y[0])
+        return model
+
+    counts, line = set(), 1
+    while True:  # the sixteenth sample ends the warm-up
+        model = fresh()
+        call = partial(model.learn_one, dict(enumerate(X[15])), Y[15, 0])
+        if not interrupted(call, line):
+            break
+        kept = model._model._kept
+        counts.add((model._model._model.n_samples, kept is None or len(kept)))
+        line += 13
+    assert counts == {(15, 15), (16, True)}

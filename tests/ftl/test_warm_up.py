@@ -127,7 +127,7 @@ def test_a_final_model_does_not_merge_into_one_that_still_learns_its_encoder():
 
 def test_a_build_that_fails_leaves_the_model_as_it_was(monkeypatch):
     warm, twin = learn(model(), 0, 140), learn(model(), 0, 140)
-    monkeypatch.setattr(AdaptiveEncoder, "freeze", None)
+    monkeypatch.setattr(AdaptiveEncoder, "freezing", None)
     with pytest.raises(TypeError):
         learn(warm, 140, 160)
     assert_identical(warm, twin)

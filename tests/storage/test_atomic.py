@@ -4,8 +4,10 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from io import FileIO
+from pathlib import Path
 
 import pytest
 
@@ -183,21 +185,49 @@ def test_where_no_file_can_be(path, tmp_path):
     assert {entry.name for entry in tmp_path.iterdir()} == {"model.losse", "pipe"}
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to the superuser")
-def test_without_permission(path):
-    path.chmod(0o444)
-    with pytest.raises(PermissionError, match="write-protected"):
-        replace(path)
-    path.chmod(0o644)
-    path.parent.chmod(0o555)
+ORDINARY = """
+import os, sys, tempfile
+import numpy as np
+from losse import FTLRegressor, LosseEncoder
+path = sys.argv[1]
+X = np.linspace(-1, 1, 40).reshape(20, 2)
+model = FTLRegressor(LosseEncoder(2, 2), ridge=1e-3).fit(X, X)
+model.save(os.path.join(tempfile.mkdtemp(), "first"), progress=False)  # all is imported
+if os.geteuid() == 0:  # nothing is forbidden to the superuser
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+for attempt in range(2):
     try:
-        with pytest.raises(
-            PermissionError, match=r"cannot write .*model\.losse.* Ask for permission"
-        ):
-            replace(path)
-    finally:
+        model.save(path, progress=False)
+    except PermissionError as error:
+        print(error)
+model.partial_fit(X, X)
+print(model.n_samples_seen_)
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "message"),
+    [(0o755, 0o444, "write-protected"), (0o555, 0o666, "Ask for permission")],
+)
+def test_an_ordinary_user_without_permission(folder, file, message):
+    with tempfile.TemporaryDirectory() as name:  # pytest's own may be entered by its owner only
+        path = Path(name) / "model.losse"
+        path.write_bytes(b"old")
+        path.chmod(file)
+        path.parent.chmod(folder)
+        done = subprocess.run(
+            [sys.executable, "-c", ORDINARY, path], capture_output=True, text=True, check=False
+        )
         path.parent.chmod(0o755)
-    assert path.read_bytes() == b"old"
+        assert done.returncode == 0, done.stderr
+        *refusals, count = done.stdout.splitlines()
+        assert len(refusals) == 2
+        assert all(message in line and "model.losse" in line for line in refusals)
+        assert count == "40"
+        assert path.read_bytes() == b"old"
+        assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_write_protected_file_is_not_replaced(path, monkeypatch):

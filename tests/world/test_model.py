@@ -96,6 +96,7 @@ BAD = [
     (0, GOOD[0][0], ValueError, r"obs has shape \(2,\), expected \(n, 2\).*obs\[None\]"),
     (0, GOOD[0][:, :1], ValueError, r"obs has shape \(4, 1\)"),
     (0, [[0, 1], [0, np.nan], [0, 0], [0, 0]], ValueError, r"obs contains nan at \(1, 1\)"),
+    (2, np.ma.masked_array(np.zeros(4), [0, 1, 0, 0]), ValueError, "rewards has masked entries"),
     (0, [["a", "b"]] * 4, TypeError, "obs is not an array of numbers"),
     (0, GOOD[0] + 1j, TypeError, "obs is not an array of numbers"),
     (1, [0, 1, 2, 4], ValueError, "actions contains 4 in row 3, outside Discrete"),

@@ -1,4 +1,8 @@
-"""Growth of the cost of a row with the number of rows learned."""
+"""Growth of the cost of a row, and of memory, with the number of rows learned.
+
+The transitions are learned again and again until there are enough. On the way to each mark they
+come in large batches, whose time does not count.
+"""
 
 from __future__ import annotations
 
@@ -8,76 +12,79 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.core.context import Bench
+from benchmarks.core.context import ALL_ROWS, Bench
+from benchmarks.core.peak_memory import resident
 from benchmarks.core.sections.exact_30 import BATCH
 from benchmarks.core.sections.update_30 import N_GRIDS
 from benchmarks.measures import Measure, Outcome, duration
-from benchmarks.timing import Timings, clock, split
+from benchmarks.timing import Contender, Timings, clock
 
-CHUNK = 1_000
-YARDSTICK_ROWS = 30  # timed beside each chunk
-JUDGED_FROM = 50_000
+GAP = 10_000  # rows at once on the way to a mark
+TIMED = {"sparse": 400, "exact": 400, "dense": 4 * BATCH, "yardstick": 60}
+"""Rows that are timed at each mark."""
+JUDGED_FROM = 10_000
+"""Rows from which `exact` no longer works in sample space, and all of A has been touched."""
 LABELS = {
     "yardstick": "the paper's update",
+    "dense": "dense, batches of 25",
     "exact": "exact, batches of 25",
     "sparse": "sparse, row by row",
 }
 
 
 def run(bench: Bench) -> Outcome:
-    """Cost per row in chunks; the last quarter of the run against the second quarter.
+    """Cost per row at each mark, beside that of the yardstick at the same time.
 
-    The first quarter is left out: A's memory is still being touched for the first time, and
-    `exact` works in sample space.  Both quarters are divided by the yardstick's cost at the same
-    time, which cancels the machine's own drift.  A short run is drawn but not judged.
+    Dividing by the yardstick's cost, which is the same at all marks, cancels the machine's own
+    drift.
     """
-    yardstick = bench.yardstick(N_GRIDS)
     contenders = [
         bench.learning("sparse", bench.model(N_GRIDS, "sparse")),
         bench.learning("exact", bench.model(N_GRIDS, "exact"), BATCH),
-        bench.learning("yardstick", yardstick),
+        bench.learning("dense", bench.model(N_GRIDS, "dense"), BATCH),
+        bench.learning("yardstick", bench.yardstick(N_GRIDS)),
     ]
-    for warm in ("sparse", "exact"):
-        bench.learning("", bench.model(N_GRIDS, warm)).task(0, BATCH)
-    contenders[-1].task(0, 2)
-
+    marks = bench.budget.growth_marks
     costs: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    chunks = split(0, bench.budget.growth_rows, CHUNK)
-    for turn, (first, last) in enumerate(chunks):
-        for contender in contenders if turn % 2 == 0 else reversed(contenders):
-            stop = first + YARDSTICK_ROWS if contender.name == "yardstick" else last
+    memory, seen = [], 0
+    for mark in marks:
+        for contender in contenders:
+            if contender.name != "yardstick":
+                advance(contender, seen, mark)
+            bench.step(f"{contender.name} to {mark:,} rows")
+        seen = mark + max(TIMED.values())
+        for contender in contenders:
             taken = Timings()
-            clock(contender, first, stop, taken)
+            first = mark % (ALL_ROWS - GAP)
+            clock(contender, first, first + TIMED[contender.name], taken)
             costs[contender.name].append(taken.mean)
-        bench.step(f"{last:,} rows")
-
-    ends = [last for _, last in chunks]
+        memory.append(resident("VmRSS"))
     return Outcome(
-        measures=[
-            growth(name, costs, "<= 1.1" if ends[-1] >= JUDGED_FROM else "")
-            for name in ("sparse", "exact")
-        ],
-        details={"rows": ends, "seconds_per_row": costs},
-        curve=list(zip(map(float, ends), costs["sparse"], strict=True)),
+        measures=[growth(name, marks, costs) for name in TIMED if name != "yardstick"],
+        details={"rows": marks, "seconds_per_row": costs, "resident_bytes": memory},
+        curve=list(zip(map(float, marks), costs["sparse"], strict=True)),
     )
 
 
-def growth(name: str, costs: dict[str, list[float]], target: str) -> Measure:
-    """Cost in the last quarter over cost in the second, both relative to the yardstick."""
-    quarter = len(costs[name]) // 4
-    second, last = slice(quarter, 2 * quarter), slice(-quarter, None)
+def advance(contender: Contender, seen: int, mark: int) -> None:
+    """Learn rows up to a mark in large batches."""
+    while seen < mark:
+        count = min(GAP, mark - seen)
+        first = seen % (ALL_ROWS - GAP)
+        contender.task(first, first + count)
+        seen += count
 
-    def mean(which: str, part: slice) -> float:
-        return float(np.mean(costs[which][part]))
 
-    ratio = mean(name, last) / mean("yardstick", last)
-    ratio /= mean(name, second) / mean("yardstick", second)
+def growth(name: str, marks: tuple[int, ...], costs: dict[str, list[float]]) -> Measure:
+    """Cost at the last mark over that at the first judged one, both relative to the yardstick."""
+    judged = next((k for k, mark in enumerate(marks) if mark >= JUDGED_FROM), 0)
+    early, late = (costs[name][k] / costs["yardstick"][k] for k in (judged, -1))
     return Measure(
-        f"growth, 30 grids, {LABELS[name]}, last / second quarter",
-        ours=duration(mean(name, last)),
-        reference=duration(mean(name, second)),
-        ratio=ratio,
-        target=target,
+        f"growth, 30 grids, {LABELS[name]}, {marks[-1]:,} / {marks[judged]:,} rows",
+        ours=duration(costs[name][-1]),
+        reference=duration(costs[name][judged]),
+        ratio=late / early,
+        target="<= 1.1" if marks[judged] >= JUDGED_FROM and judged < len(marks) - 1 else "",
     )
 
 
@@ -90,15 +97,16 @@ def draw(details: Mapping[str, Any], path: Path) -> None:
 
     styles = {
         "yardstick": {"color": BLACK, "linestyle": "--"},
+        "dense": {"color": "0.5"},
         "exact": style_of("losse-exact").line(),
         "sparse": style_of("losse").line(),
     }
     with mpl.rc_context(RC):
         figure = Figure(figsize=(7, 3.5), layout="constrained")
         axes = figure.subplots()
-        for name, label in LABELS.items():
-            costs = 1000 * np.array(details["seconds_per_row"][name])
-            axes.plot(np.array(details["rows"]) / 1000, costs, **styles[name] | {"label": label})
-        axes.set(xlabel="rows learned (thousands)", ylabel="milliseconds per row", ylim=(0, None))
+        for name, costs in details["seconds_per_row"].items():
+            line = styles[name] | {"label": LABELS[name]}
+            axes.plot(details["rows"], 1000 * np.array(costs), marker=".", **line)
+        axes.set(xlabel="rows learned", ylabel="milliseconds per row", xscale="log", yscale="log")
         axes.legend()
         figure.savefig(path, dpi=150)

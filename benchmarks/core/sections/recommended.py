@@ -11,12 +11,13 @@ import numpy as np
 
 from benchmarks.core.context import Bench
 from benchmarks.core.sections.exact_30 import BATCH
-from benchmarks.core.sections.growth import CHUNK, YARDSTICK_ROWS
 from benchmarks.core.sections.update_30 import N_GRIDS
 from benchmarks.measures import Measure, Outcome, duration
 from benchmarks.timing import Timings, clock, split
 from losse import AdaptiveEncoder, FTLRegressor
 
+CHUNK = 1_000
+YARDSTICK_ROWS = 30  # timed beside each chunk
 BUILT = AdaptiveEncoder().warm_up
 """Rows after which the encoder stays as it is."""
 

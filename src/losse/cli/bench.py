@@ -16,7 +16,9 @@ from pathlib import Path
 import tyro
 
 import losse
+from losse._kernels.block import INSTRUCTIONS
 from losse.cli import fail, listing
+from losse.runs.provenance import environment
 
 DEFAULT = "core"
 
@@ -44,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         if find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     settings = tyro.cli(module.Settings, prog=f"losse bench {name}", args=options)
+    print(f"Kernels are compiled for {INSTRUCTIONS}: {environment().cpu}", flush=True)
     try:
         module.run(settings)
     except (ValueError, FileNotFoundError) as error:

@@ -209,7 +209,7 @@ handle_timeout_termination
         if logger is not None:
             self.meter.log(logger)
 
-    def sample(self, batch_size: int, env: Any = None) -> ReplayBufferSamples:
+    def sample(self, batch_size: int, env: Any = None) -> Any:
         """One minibatch, or several of the agent's size behind each other, real and imagined."""
         agent, model = self._agent, self._model
         whole = agent is not None and batch_size % agent.batch_size == 0
@@ -229,7 +229,7 @@ handle_timeout_termination
         if n_imagined < batch_size:
             real = self._columns(self.transitions(self._any(batch_size - n_imagined)), env)
             columns = [_laid_out(imagined, *pair) for pair in zip(columns, real, strict=True)]
-        return ReplayBufferSamples(*map(self.to_torch, columns))
+        return self._samples(columns, env)
 
     def transitions(self, rows: npt.NDArray[np.int64]) -> Transitions:
         """Stored transitions in the environment's units; row = step * n_envs + environment."""
@@ -281,17 +281,24 @@ handle_timeout_termination
         return made
 
     def _columns(self, made: Transitions, env: Any) -> list[Rows]:
-        """Transitions as agents take them: normalised by ``env``, never cut off by a time limit."""
+        """Transitions as the buffer keeps them, never cut off by a time limit."""
         return [
-            self._seen(made.obs, env),
+            self.conversion.buffer_obs(made.obs),
             self.conversion.buffer_actions(made.actions),
-            self._seen(made.next_obs, env),
+            self.conversion.buffer_obs(made.next_obs),
             made.terminated.astype(np.float32)[:, None],
             self._normalize_reward(made.rewards.astype(np.float32)[:, None], env),
         ]
 
-    def _seen(self, obs: Rows, env: Any) -> Rows:
-        return np.asarray(self._normalize_obs(self.conversion.buffer_obs(obs), env))
+    def _samples(self, columns: list[Rows], env: Any) -> Any:
+        """Columns as agents take them, observations normalised by ``env``."""
+        obs, actions, next_obs, *others = columns
+        columns = [self.seen(obs, env), actions, self.seen(next_obs, env), *others]
+        return ReplayBufferSamples(*map(self.to_torch, columns))
+
+    def seen(self, obs: Rows, normaliser: Any) -> Any:
+        """Observations as the agent sees them; ``normaliser`` is its `VecNormalize`, if any."""
+        return obs if normaliser is None else normaliser.normalize_obs(obs)
 
     def _any(self, n: int) -> npt.NDArray[np.int64]:
         return self._rng.integers(self.size() * self.n_envs, size=n)

@@ -78,15 +78,16 @@ class Conversion:
 def require_observations(space: spaces.Space[Any]) -> None:
     """Raise `TypeError` for observations that Dyna cannot keep and imagine.
 
-    >>> require_observations(spaces.Dict(place=spaces.Box(0, 1, (2,))))
+    >>> require_observations(spaces.Tuple([spaces.Box(0, 1, (2,))]))
     Traceback (most recent call last):
     ...
-    TypeError: observation_space=Dict(...) is not possible with Dyna: ...
+    TypeError: observation_space=Tuple(...) is not possible with Dyna: ...
     """
     flat("observation_space", space)
-    if isinstance(space, spaces.Dict | spaces.Tuple):
+    parts = space.spaces.values() if isinstance(space, spaces.Dict) else [space]
+    if any(isinstance(part, spaces.Dict | spaces.Tuple) for part in parts):
         raise TypeError(
-            f"observation_space={space!r} is not possible with Dyna: its replay buffer keeps "
-            "arrays. Put gymnasium.wrappers.FlattenObservation around the environment, and use "
-            "MlpPolicy."
+            f"observation_space={space!r} is not possible with Dyna: agents of Stable-Baselines3 "
+            "take a Dict of simple spaces, but no Tuple and no Dict within a Dict. Put "
+            "gymnasium.wrappers.FlattenObservation around the environment, and use MlpPolicy."
         )

@@ -16,11 +16,13 @@ from stable_baselines3.common.type_aliases import TrainFrequencyUnit
 from losse.dyna.agents import require_suitable_agent
 from losse.dyna.buffer import DynaReplayBuffer
 from losse.dyna.conversion import require_observations
+from losse.dyna.dict_buffer import buffer_class
 from losse.dyna.models import MODEL_FREE, check_model, model_for
 from losse.dyna.options import DynaOptions
 from losse.world import WorldModel
 
 Agent = TypeVar("Agent", bound=OffPolicyAlgorithm)
+MULTI_INPUT = "MultiInputPolicy"
 
 
 @overload
@@ -30,7 +32,7 @@ def make_dyna(
     world_model: WorldModel | str = "losse",
     *,
     model_options: Mapping[str, Any] | None = None,
-    policy: Any = "MlpPolicy",
+    policy: Any = None,
     options: DynaOptions | None = None,
     **arguments: Any,
 ) -> Agent: ...
@@ -80,7 +82,8 @@ def make_dyna(
         Further arguments of the model that ``world_model`` names, such as ``{"termination":
         "never"}``.
     policy
-        Policy of the agent, as its class takes it; by default ``"MlpPolicy"``.
+        Policy of the agent, as its class takes it; by default ``"MlpPolicy"``, or
+        ``"MultiInputPolicy"`` for a Dict of observations.
     options
         `DynaOptions`, whole. Its fields can also be given one by one.
     **arguments
@@ -110,8 +113,11 @@ def make_dyna(
     options, agent_arguments = DynaOptions.taken_from(arguments, options)
     _refuse(agent_arguments)
     env = maybe_make_env(env, agent_arguments.get("verbose", 0))
+    if not hasattr(env, "observation_space"):
+        raise TypeError(f"env={env!r} is no environment: give one of Gymnasium's, or its id.")
     require_observations(env.observation_space)
     require_suitable_agent(agent_class.__name__.lower(), env.action_space)
+    policy = _suitable_policy(agent_class, policy, env.observation_space)
     n_gradient_steps = 1 if world_model == "model-free" else 1 + options.planning_steps
     agent_arguments.setdefault("gradient_steps", n_gradient_steps)
     if world_model in MODEL_FREE:
@@ -119,7 +125,7 @@ def make_dyna(
     agent = agent_class(
         policy,
         env,
-        replay_buffer_class=DynaReplayBuffer,
+        replay_buffer_class=buffer_class(env.observation_space),
         replay_buffer_kwargs=asdict(options),  # plain values, which every version can read
         **agent_arguments,
     )
@@ -150,8 +156,26 @@ def _in_order(
         arguments[name] = value
     if "env" not in arguments:
         raise TypeError("make_dyna needs env: an environment, its id or a VecEnv.")
-    policy = arguments.pop("policy", "MlpPolicy")
+    policy = arguments.pop("policy", None)
     return policy, arguments.pop("env"), arguments.pop("world_model", "losse")
+
+
+def _suitable_policy(agent_class: Any, policy: Any, space: spaces.Space[Any]) -> Any:
+    """Policy that was given, or else the usual one for such observations."""
+    if not isinstance(space, spaces.Dict):
+        return policy or "MlpPolicy"
+    if MULTI_INPUT not in agent_class.policy_aliases:
+        raise TypeError(
+            f"{agent_class.__module__.partition('.')[0]}'s {agent_class.__name__} takes no Dict of "
+            "observations: use Stable-Baselines3's, or put gymnasium.wrappers.FlattenObservation "
+            "around the environment."
+        )
+    if policy == "MlpPolicy":
+        raise ValueError(
+            f"policy='MlpPolicy' takes no Dict of observations: use {MULTI_INPUT!r}, or put "
+            "gymnasium.wrappers.FlattenObservation around the environment."
+        )
+    return policy or MULTI_INPUT
 
 
 def _is_policy(agent_class: Any, value: Any) -> bool:

@@ -43,7 +43,8 @@ def model_for(
     if world_model == ORACLE:
         return PerfectModel(environment_of(agent), seed=agent.seed or 0)
     chosen = {"seed": agent.seed or 0} | dict(options or {})
-    return make_world_model(world_model, agent.observation_space, agent.action_space, **chosen)
+    buffer = agent.replay_buffer  # has the spaces that its rows are in
+    return make_world_model(world_model, buffer.observation_space, buffer.action_space, **chosen)
 
 
 def environment_of(agent: Any) -> gymnasium.Env[Any, Any]:

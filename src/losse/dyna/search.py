@@ -100,9 +100,9 @@ class Visited:
         present = action_values(self._agent, self.seen(happened.obs), scaled)
         return np.abs(rewards + self._agent.gamma * future - present)
 
-    def seen(self, obs: Rows) -> Rows:
+    def seen(self, obs: Rows) -> Any:
         """Observations as the agent sees them."""
-        return obs if self._normaliser is None else self._normaliser.normalize_obs(obs)
+        return self._buffer.seen(obs, self._normaliser)
 
 
 def uniform(visited: Visited, n: int) -> Rows:

@@ -13,6 +13,7 @@ from losse.encoders.soft_grid import SoftGridEncoder, with_one
 from losse.scaling import standard
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work
 
 MOST_ROWS = 5000
 """Rows from which directions are estimated; of more, so many are drawn."""
@@ -103,8 +104,8 @@ class AdaptiveEncoder(SoftGridEncoder):
         self.scaling = scaling
         self.seed = seed
 
-    def freeze(self, X: Array, Y: Array | None, weights: Array) -> None:
-        """What `fit` does, for checked rows, targets and weights."""
+    def freezing(self, X: Array, Y: Array | None, weights: Array) -> Work[None]:
+        """What `freeze` does, as work in units."""
         assert Y is not None
         counted = weights > 0
         X, Y, weights = X[counted], Y.reshape(len(Y), -1)[counted], weights[counted]
@@ -116,7 +117,7 @@ class AdaptiveEncoder(SoftGridEncoder):
             some = rng.choice(len(X), MOST_ROWS, replace=False)
             X, Y, weights = X[some], Y[some], weights[some]
         Q = targets_scaling.apply(Y)
-        cascade = fit_cascade(self._scaled(X), Q, weights, self.n_stages, rng)
+        cascade = yield from fit_cascade(self._scaled(X), Q, weights, self.n_stages, rng)
         self._stages, V, gradients = cascade
         axes = draw_directions(gradients, self.n_grids, 2, rng)
         if axes is None:  # nothing bends

@@ -17,6 +17,7 @@ from losse.encoders.features import Features
 from losse.scaling import LIMIT, Scaling, bounded, standard
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, finished
 
 # Below this many rows a mean and a standard deviation say little.
 _FEW_ROWS = 10
@@ -52,9 +53,14 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def freeze(self, X: Array, Y: Array | None, weights: Array) -> None:
         """What `fit` does, for checked rows, targets (where they matter) and weights."""
+        finished(self.freezing(X, Y, weights))
+
+    def freezing(self, X: Array, Y: Array | None, weights: Array) -> Work[None]:
+        """What `freeze` does, as work in units."""
         self.n_features_in_ = X.shape[1]
         self._scaling, self._limit = learn_scaling(self.scaling, X, weights)
         self.projection_ = self._draw(np.random.default_rng(self.seed), X.shape[1])
+        yield float(X.size + self.projection_.size)
 
     @property
     def fitted(self) -> bool:

@@ -8,22 +8,26 @@ of leaving the row out, which ridge regression has in closed form.
 A stage is :math:`U = W^T [h \, \sigma(2 h), v, 1]` with :math:`h = 3 \tanh(P^T v / 3) + c`, which
 keeps it within bounds where there were no data. Most of its directions P are gradients of the
 targets, found by a first round with random ones.
+
+Fitting is work in units (`losse.work`).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
-from scipy.linalg.lapack import dpotri
-from scipy.special import expit
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
+from scipy.linalg.lapack import dpotri, dtrtri
 
 from losse._kernels.cascade import BOUND, UNITS, stage_outputs
 from losse._kernels.simd import aligned, padded
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.typing import Array
+from losse.work import Work, blocks
 
 HIDDEN = 1000
 """Directions of a stage, at most; never more than rows."""
@@ -37,6 +41,14 @@ FIRST_RIDGE = 1e-3
 RIDGES, LARGEST_RIDGE = (1e-4, 1e-3, 1e-2), 100.0
 """Of which a stage takes the one with the least error on rows left out; if it is the largest, ten
 times as much is tried, and so on."""
+JUDGES = 300
+"""Rows left out that choose a ridge, at least."""
+# Operations that take as long as a unit of a stage.
+_BEND = 200.0
+# Where tanh is one in single precision.
+_FAR = 20.0
+
+Single = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +64,9 @@ class Stage:
         out = np.empty((len(V), self.weights.shape[1]))
         stage_outputs(V, *self._prepared, out)
         return out
+
+    def __iter__(self) -> Iterator[Array]:
+        yield from (self.directions, self.offsets, self.weights)
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint keeps."""
@@ -81,23 +96,26 @@ class Stage:
 
 def fit_cascade(
     Z: Array, Q: Array, weights: Array, n_stages: int, rng: np.random.Generator
-) -> tuple[list[Stage], Array, Array]:
+) -> Work[tuple[list[Stage], Array, Array]]:
     """Stages for targets of unit spread, what the last one hands on, and gradients of one more.
 
     The gradients are (places, outputs, inputs), each output's without its mean.
 
+    >>> from losse.work import finished
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(300, 3))
-    >>> stages, V, gradients = fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), 1, rng)
+    >>> stages, V, gradients = finished(fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), 1, rng))
     >>> len(stages), V.shape, gradients.shape
     (1, (300, 5), (300, 2, 5))
     """
     stages, V = [], Z
     for _ in range(n_stages):
-        stage, left_out, _ = fit_stage(V, Q, weights, rng)
-        stages.append(stage)
+        fit = yield from _fit_stage(V, Q, weights, rng)
+        left_out = yield from fit.left_out()
+        stages.append(fit.stage)
         V = np.hstack([Z, left_out])
-    _, _, gradients = fit_stage(V, Q, weights, rng)
+    fit = yield from _fit_stage(V, Q, weights, rng)
+    gradients = yield from _gradients(V[fit.places], *fit.stage)
     return stages, V, gradients
 
 
@@ -109,51 +127,79 @@ def apply_cascade(stages: list[Stage], Z: Array) -> Array:
     return V
 
 
-def fit_stage(
-    V: Array, Q: Array, weights: Array, rng: np.random.Generator
-) -> tuple[Stage, Array, Array]:
-    """A stage, its predictions of rows left out, and its gradients."""
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A stage, and what it takes to tell its predictions of rows left out."""
+
+    stage: Stage
+    places: npt.NDArray[np.int64]
+    ridge_fit: "_Primal | _Dual"
+    Q: Array
+    root: Array
+
+    def left_out(self) -> Work[Array]:
+        """Prediction of every row by the fit of all others."""
+        residual = yield from self.ridge_fit.residuals(slice(None))
+        return np.asarray(self.Q - residual / self.root)
+
+
+def _fit_stage(V: Array, Q: Array, weights: Array, rng: np.random.Generator) -> Work[_Fit]:
     root = np.sqrt(weights / weights.mean())[:, None]
     few = min(INPUTS, V.shape[1])
     count = min(HIDDEN, len(V))
     P = unit_spread(few_inputs(rng, V.shape[1], (count,), few), V, weights)
     offsets = rng.normal(size=count)
     places = rng.permutation(len(V))[:PLACES]
-    W = _ridge_solve(_features(V, P, offsets) * root, Q * root)
-    found = draw_directions(_gradients(V[places], P, offsets, W), int(FOUND * count), 1, rng)
+    F = yield from _features(V, P, offsets, root)
+    first = yield from _ridge_fit(F, Q * root, (FIRST_RIDGE,))
+    gradients = yield from _gradients(V[places], P, offsets, first.W)
+    found = draw_directions(gradients, int(FOUND * count), 1, rng)
     if found is not None:
         P[:, : found.shape[1]] = unit_spread(found[:, :, 0], V, weights)
-    F = _features(V, P, offsets) * root
-    W, residual = _ridge_fits(F, Q * root)
-    stage = Stage(P, offsets, W)
-    return stage, Q - residual / root, _gradients(V[places], P, offsets, W)
+    F = yield from _features(V, P, offsets, root)
+    fit = yield from _ridge_fit(F, Q * root, RIDGES)
+    return _Fit(Stage(P, offsets, fit.W), places, fit, Q, root)
 
 
-def _features(V: Array, P: Array, offsets: Array) -> Array:
-    m, d = P.shape[1], V.shape[1]
-    F = np.empty((len(V), m + d + 1))
-    H, _ = _squashed(V, P)
-    H += offsets
-    np.multiply(H, expit(2.0 * H), out=F[:, :m])
-    F[:, m : m + d] = V
-    F[:, -1] = 1.0
+def _features(V: Array, P: Array, offsets: Array, root: Array) -> Work[Array]:
+    """Features of a stage, its units in single precision; each row times its root."""
+    n, d = V.shape
+    m = P.shape[1]
+    F = np.empty((n, m + d + 1))
+    single = offsets.astype(np.float32)
+    for part in blocks(n, m * (_BEND + 2 * d)):
+        H, _ = _squashed(V[part], P, single)
+        F[part, :m] = H * _gate(H) * root[part]
+        F[part, m:-1] = V[part] * root[part]
+        F[part, -1:] = root[part]
+        yield (part.stop - part.start) * m * (_BEND + 2.0 * d)
     return F
 
 
-def _squashed(V: Array, P: Array) -> tuple[Array, Array]:
-    """Projections held within [-BOUND, BOUND], and the slope of that."""
-    T = np.tanh(V @ (P / BOUND))
-    return BOUND * T, 1.0 - T * T
+def _squashed(V: Array, P: Array, offsets: Single) -> tuple[Single, Single]:
+    """Projections held within bounds, with their offsets, and the slope of that."""
+    T = np.tanh(np.clip(V @ (P / BOUND), -_FAR, _FAR).astype(np.float32))
+    return np.float32(BOUND) * T + offsets, 1 - T * T
 
 
-def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Array:
+def _gate(H: Single) -> Single:
+    """sigmoid(2 h)."""
+    return np.asarray(np.float32(0.5) * np.tanh(H) + np.float32(0.5))
+
+
+def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     """Of all outputs at some rows, without their means: linear terms make no difference."""
-    H, slope = _squashed(V, P)
-    H += offsets
-    S = expit(2.0 * H)
-    slope *= S * (1.0 + 2.0 * H * (1.0 - S))
+    H, slope = _squashed(V, P, offsets.astype(np.float32))
+    S = _gate(H)
+    slope *= S * (1 + 2 * H * (1 - S))
     slope -= slope.mean(axis=0)
-    return np.stack([(slope * w) @ P.T for w in W[: P.shape[1]].T], axis=1)
+    m, outputs = P.shape[1], W.shape[1]
+    yield len(V) * m * (2.0 * _BEND)
+    out = np.empty((len(V), outputs, len(P)))
+    for k in range(outputs):
+        out[:, k] = (slope * W[:m, k].astype(np.float32)) @ P.T
+        yield len(V) * m * (20.0 + 2.0 * len(P))
+    return out
 
 
 def _moderate(values: Array) -> Array:
@@ -162,45 +208,98 @@ def _moderate(values: Array) -> Array:
 
 
 def _factor(A: Array, ridge: float) -> Array:
-    """Lower Cholesky factor of A + ridge I; where rounding forbids it, of a larger ridge."""
-    while True:
+    """Lower Cholesky factor of A + ridge I, of A's lower triangle.
+
+    Where rounding forbids it, the ridge becomes larger.
+    """
+    diagonal = A.diagonal()
+    while ridge < np.inf:
+        M = A.copy(order="F")
+        np.einsum("ii->i", M)[:] = diagonal + ridge
         try:
-            return np.asarray(cholesky(A + ridge * np.eye(len(A)), lower=True, check_finite=False))
+            return np.asarray(cholesky(M, lower=True, overwrite_a=True, check_finite=False))
         except LinAlgError:  # inputs that are large and not scaled
-            ridge = max(10 * ridge, 1e-15 * float(A.diagonal().max()))
+            ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
+    raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
 
 
-def _ridge_solve(F: Array, Q: Array) -> Array:
-    """Weights for `FIRST_RIDGE`."""
+def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal | _Dual"]:
+    """The best of some ridge regressions, by the errors of some rows under all others' fit."""
     n, D = F.shape
-    A = F.T @ F if n >= D else F @ F.T
-    L = _factor(A, FIRST_RIDGE * n)
-    if n >= D:
-        return np.asarray(cho_solve((L, True), F.T @ Q, check_finite=False))
-    return np.asarray(F.T @ cho_solve((L, True), Q, check_finite=False))
-
-
-def _ridge_fits(F: Array, Q: Array) -> tuple[Array, Array]:
-    """Weights for the best of some ridges, and the residual of every row under all others' fit."""
-    n, D = F.shape
-    system = F.T @ F if n >= D else F @ F.T
+    kind = _Primal if n >= D else _Dual
+    system = yield from kind.system(F)
     right = F.T @ Q if n >= D else Q
+    judges = slice(None, None, max(1, n // JUDGES))
     best, least = None, np.inf
-    ridges = list(RIDGES)
-    for ridge in ridges:
+    tried = list(ridges)
+    for ridge in tried:
         L = _factor(system, ridge * n)
-        W = cho_solve((L, True), right, check_finite=False)
-        if n >= D:
-            half = solve_triangular(L, F.T, lower=True, check_finite=False)
-            rest = 1.0 - np.einsum("dn,dn->n", half, half)
-            residual = (Q - F @ W) / np.maximum(rest, 1e-9)[:, None]
-        else:  # W is the dual solution
-            residual = W / dpotri(L, lower=1)[0].diagonal()[:, None]
-            W = F.T @ W
-        error = float((residual**2).sum())
+        fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
+        yield len(L) ** 3 + 2.0 * len(L) ** 2 * Q.shape[1]
+        error = 0.0
+        if len(ridges) > 1:
+            residual = yield from fit.residuals(judges)
+            error = float((residual**2).sum())
         if best is None or error < least:
-            best, least = (W, residual), error
-            if ridge == ridges[-1] < LARGEST_RIDGE:
-                ridges.append(10.0 * ridge)
+            best, least = fit, error
+            if len(ridges) > 1 and ridge == tried[-1] < LARGEST_RIDGE:
+                tried.append(10.0 * ridge)
     assert best is not None
     return best
+
+
+class _Primal:
+    """Ridge regression with one unknown per feature: L L^T = F^T F + lambda I."""
+
+    def __init__(self, F: Array, Q: Array, L: Array, W: Array) -> None:
+        self._F, self._Q, self._L = F, Q, L
+        self.W = W
+
+    @staticmethod
+    def system(F: Array) -> Work[Array]:
+        """F^T F, its lower triangle."""
+        n, D = F.shape
+        A = np.zeros((D, D), order="F")
+        for part in blocks(n, D * D):
+            dsyrk(1.0, F[part].T, beta=1.0, c=A, lower=1, overwrite_c=1)
+            yield float(part.stop - part.start) * D * D
+        return A
+
+    def residuals(self, which: slice) -> Work[Array]:
+        """Residuals of some rows under the fit of all others."""
+        F, Q = self._F[which], self._Q[which]
+        n, D = F.shape
+        L, divide, cost = self._L, dtrsm, 2.0 * D * (D + Q.shape[1])
+        if n > D:  # so that an inverse is worth its making
+            L, divide, cost = dtrtri(L, lower=1)[0], dtrmm, D * (D + 2.0 * Q.shape[1])
+            yield 1.0 * D**3
+        out = np.empty(Q.shape)
+        for part in blocks(n, cost):
+            half = divide(1.0, L, F[part].T, lower=1)
+            rest = 1.0 - np.einsum("dn,dn->n", half, half)
+            out[part] = (Q[part] - F[part] @ self.W) / np.maximum(rest, 1e-9)[:, None]
+            yield (part.stop - part.start) * cost
+        return out
+
+
+class _Dual:
+    """Ridge regression with one unknown per row: L L^T = F F^T + lambda I."""
+
+    def __init__(self, F: Array, Q: Array, L: Array, dual: Array) -> None:
+        self._L, self._dual = L, dual
+        self._diagonal: Array | None = None
+        self.W = F.T @ dual
+
+    @staticmethod
+    def system(F: Array) -> Work[Array]:
+        """F F^T, its lower triangle."""
+        A = dsyrk(1.0, F.T, trans=1, lower=1)
+        yield 1.0 * F.shape[1] * len(F) ** 2
+        return np.asarray(A)
+
+    def residuals(self, which: slice) -> Work[Array]:
+        """Residuals of some rows under the fit of all others."""
+        if self._diagonal is None:
+            self._diagonal = dpotri(self._L, lower=1)[0].diagonal().copy()
+            yield 2.0 * len(self._L) ** 3
+        return np.asarray(self._dual[which] / self._diagonal[which, None])

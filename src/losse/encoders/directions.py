@@ -51,7 +51,9 @@ def draw_directions(
 
 def unit_spread(directions: Array, V: Array, weights: Array) -> Array:
     """The directions, scaled so that the projections of rows have a standard deviation of one."""
-    position = np.tensordot(V, directions, axes=(1, 0))
-    mean = np.average(position, axis=0, weights=weights)
-    spread = np.sqrt(np.average((position - mean) ** 2, axis=0, weights=weights))
+    centred = V - np.average(V, axis=0, weights=weights)
+    covariance = (centred * (weights / weights.sum())[:, None]).T @ centred
+    axes = directions.reshape(len(directions), -1)
+    variance = np.einsum("fa,fa->a", axes, covariance @ axes).reshape(directions.shape[1:])
+    spread = np.sqrt(np.maximum(variance, 0.0))
     return np.asarray(directions / np.where(spread > 1e-9, spread, 1.0))

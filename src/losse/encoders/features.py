@@ -40,6 +40,10 @@ class Features(ABC):
         """The features as a SciPy or NumPy matrix."""
 
     @abstractmethod
+    def dense(self) -> Array:
+        """The features as a full array."""
+
+    @abstractmethod
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
 
@@ -91,6 +95,13 @@ class Features(ABC):
     def put(self, start: int, rows: Self) -> None:
         """Overwrite the rows from ``start`` on."""
 
+    def joined(self, more: Self) -> Self:
+        """These rows and others behind them."""
+        both = self.room(len(self) + len(more))
+        both.put(0, self)
+        both.put(len(self), more)
+        return both
+
     @abstractmethod
     def state(self) -> State:
         """Values for a checkpoint."""
@@ -117,6 +128,10 @@ class SparseFeatures(Features):
         starts = np.arange(0, n * active + 1, active)
         entries = (self.values.ravel(), self.indices.ravel(), starts)
         return csr_array(entries, shape=(n, self.dimension))
+
+    def dense(self) -> Array:
+        """The features as a full array."""
+        return np.asarray(self.matrix().toarray())
 
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
@@ -195,6 +210,10 @@ class DenseFeatures(Features):
 
     def matrix(self) -> Array:
         """The features as a NumPy array."""
+        return self.values
+
+    def dense(self) -> Array:
+        """The features as a full array."""
         return self.values
 
     def times(self, W: Array, out: Array) -> None:

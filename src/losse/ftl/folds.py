@@ -14,35 +14,54 @@ import numpy as np
 
 from losse.encoders import Encoder
 from losse.ftl.kept_rows import Rows
-from losse.ftl.leader import Leader
-from losse.ftl.settings import Settings
-from losse.ftl.targets import new_targets
+from losse.typing import Array
+from losse.work import Work
 
 FOLDS = 4
 LEAST_ROWS, MOST_ROWS = 8, 1000
 """Rows of which a ridge is cross-validated."""
-RIDGES = tuple(10.0 ** (power / 2) for power in range(-10, 7))
+RIDGES = 10.0 ** np.arange(-5, 3.5, 0.5)
 
 
-def cross_validated_ridge(
-    settings: Settings, rows: Rows, build: Callable[[Encoder, Rows], Encoder]
-) -> float | None:
-    """The ridge with the least error on rows left out, or None if it is not for these to say.
+def suit(n: int) -> bool:
+    """Whether so many rows are few, but enough to tell one ridge from another."""
+    return LEAST_ROWS <= n <= MOST_ROWS
 
-    ``build`` makes an encoder of the kind of another for some rows.
+
+def best_ridge(
+    rows: Rows, centred: bool, encoding: Callable[[Rows], Work[Encoder]]
+) -> Work[float | None]:
+    """The ridge with the least error on rows left out; None if the targets do not vary.
+
+    ``encoding`` makes an encoder for some rows.
     """
-    n = len(rows)
-    if settings.ridge != "auto" or not LEAST_ROWS <= n <= MOST_ROWS:
-        return None
     errors = np.zeros((len(RIDGES), rows.Y.shape[1]))
-    bounds = np.linspace(0, n, FOLDS + 1).astype(int)
+    bounds = np.linspace(0, len(rows), FOLDS + 1).astype(int).tolist()
     for first, last in pairwise(bounds):
         others = rows[:first] + rows[last:]
-        leader = Leader(settings, build(settings.encoder, others), new_targets(settings, others))
-        leader.learn_untested(others)
-        errors += leader.errors_of_ridges(RIDGES, rows[first:last])
+        encoder = yield from encoding(others)
+        errors += yield from _errors(encoder, others, rows[first:last], centred)
     mean = np.average(rows.Y, axis=0, weights=rows.weights)
     spread = rows.weights @ (rows.Y - mean) ** 2
     varies = spread > 0
-    shares = (errors[:, varies] / spread[varies]).sum(axis=1)
-    return RIDGES[int(shares.argmin())] if varies.any() else None
+    if not varies.any():
+        return None
+    return float(RIDGES[(errors[:, varies] / spread[varies]).sum(axis=1).argmin()])
+
+
+def _errors(encoder: Encoder, rows: Rows, left_out: Rows, centred: bool) -> Work[Array]:
+    """Sum of w (y - prediction)^2 of rows left out, by the fits of others, (ridges, outputs)."""
+    root = np.sqrt(rows.weights)
+    mean = np.average(rows.Y, axis=0, weights=rows.weights) if centred else 0.0
+    features = encoder.encode(rows.X).scaled(root)
+    # As in sample space, where one decomposition serves all ridges.
+    values, vectors = np.linalg.eigh(features.gram(features))
+    yield 10.0 * len(rows) ** 3 + float(len(rows)) ** 2 * encoder.n_active
+    known = vectors.T @ (root[:, None] * (rows.Y - mean))
+    across = features.gram(encoder.encode(left_out.X)).T @ vectors
+    errors = np.empty((len(RIDGES), rows.Y.shape[1]))
+    for k, penalty in enumerate(RIDGES * rows.weights.sum()):
+        predictions = across @ (known / (np.maximum(values, 0.0) + penalty)[:, None]) + mean
+        errors[k] = left_out.weights @ (left_out.Y - predictions) ** 2
+    yield float(len(RIDGES)) * across.size
+    return errors

@@ -64,6 +64,9 @@ class KeptRows:
     def __init__(self, n_features: int, n_outputs: int) -> None:
         self._parts = [Rows(np.empty((0, n_features)), np.empty((0, n_outputs)), np.empty(0))]
 
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
     @property
     def rows(self) -> Rows:
         """All rows, in the order in which they were learned."""

@@ -6,12 +6,13 @@ have their weights, and building anew means making another `Leader`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from losse._kernels.simd import aligned
 from losse.encoders import Encoder
+from losse.encoders.features import Features
 from losse.ftl.kept_rows import Rows
 from losse.ftl.posterior import Posterior, new_posterior
 from losse.ftl.ridge_selector import FIRST_RIDGE, RidgeSelector
@@ -20,9 +21,12 @@ from losse.ftl.solvers import new_solver
 from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work, blocks
 
 # Active features encoded at once.
 _CHUNK_ENTRIES = 1 << 22
+# Operations that take as long as the encoding of a row.
+_ENCODING = 1e6
 
 
 class Leader:
@@ -123,28 +127,53 @@ class Leader:
         for part in rows.parts(self.rows_at_once):
             self._learn_part(part, spread)
 
-    def learn_untested(self, rows: Rows) -> None:
-        """Take rows in without letting them judge the ridge."""
-        selector, self._selector = self._selector, None
-        try:
-            self.learn(rows, spread=lambda: np.ones(self.targets.n_outputs))
-        finally:
-            self._selector = selector
+    def building(self, rows: Rows, tested: int) -> Work[None]:
+        """Take the first rows in, as work in units; the last ``tested`` judge ridges.
 
-    def errors_of_ridges(self, ridges: Sequence[float], rows: Rows) -> Array:
-        """Sum of w (y - prediction)^2 of rows by the leaders for some ridges, (ridges, outputs)."""
-        solver, targets = self._solver, self.targets
-        features, out = self.encoder.encode(rows.X), aligned((len(rows), solver.weights.shape[1]))
-        errors = np.empty((len(ridges), targets.n_outputs))
-        for k, ridge in enumerate(ridges):
-            features.times(solver.leader(ridge), out)
-            errors[k] = rows.weights @ (rows.Y - targets.predictions(out, solver.memory)) ** 2
-        return errors
-
-    def test_ridges(self, rows: int, tested: int) -> None:
-        """Let the next ``tested`` rows, if any, say which ridge suits those taken in so far."""
+        `gathering` and `settling` are to follow.
+        """
+        n = len(rows) - tested
+        for part in rows[:n].parts(self.rows_at_once):
+            yield from self._gathering(part)
         if self._selector is not None:
-            self._selector.open(self._solver, rows, tested)
+            if tested:
+                yield from self._solver.following()
+            yield from self._selector.opening(self._solver, n, tested)
+        for part in rows[n:].parts(self.rows_at_once):
+            yield from self._gathering(part, self._selector)
+
+    def gathering(self, rows: Rows) -> Work[None]:
+        """Take more rows in, as work in units."""
+        if self._selector is not None:
+            self._selector.pass_over(len(rows))
+        yield from self._gathering(rows)
+
+    def settling(self, spread: Callable[[], Array]) -> Work[None]:
+        """Let the weights follow all rows that were gathered, with the best ridge."""
+        if self._selector is not None and self._selector.rows_left <= 0:
+            yield from self._selector.reviewing(self._solver, spread)
+        else:
+            yield from self._solver.following()
+
+    def _gathering(self, rows: Rows, judged: RidgeSelector | None = None) -> Work[None]:
+        features = yield from self._encoding(rows)
+        Y = self._columns(rows)
+        if judged is not None:
+            judged.score(features, Y, rows.weights)
+            yield len(rows) * self.encoder.n_active * 100.0
+        yield from self._solver.gathering(features, Y, rows.weights)
+
+    @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several rows, about."""
+        return self._solver.row_cost
+
+    def _encoding(self, rows: Rows) -> Work[Features]:
+        features = self.encoder.no_features().room(len(rows))
+        for part in blocks(len(rows), _ENCODING):
+            features.put(part.start, self.encoder.encode(rows.X[part]))
+            yield (part.stop - part.start) * _ENCODING
+        return features
 
     def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> None:
         """Take rows in up to each review of the ridge."""

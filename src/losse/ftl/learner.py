@@ -8,7 +8,8 @@ until the encoder is final, the discount and the prequential error. Rows that co
 3. encoded, and taken into the memories (`Leader`, `losse.ftl.solvers`),
 4. kept, as long as the encoder is to be built anew.
 
-When a build is due, another leader is made from all rows and takes the place of this one.
+When a build is due, another leader is made from all rows, little by little (`losse.ftl.build`), and
+takes the place of this one.
 Inputs are checked by whoever holds the learner: `losse.FTLRegressor` or a world model.
 """
 
@@ -25,8 +26,8 @@ from sklearn.base import clone
 from losse.checks import check_rows, check_targets, check_weights
 from losse.encoders import Encoder
 from losse.encoders import registry as encoders
+from losse.ftl.build import Build, payment
 from losse.ftl.discounting import Discounting
-from losse.ftl.folds import cross_validated_ridge
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader
 from losse.ftl.memories import memory_shape
@@ -38,10 +39,6 @@ from losse.storage.archive import Archive, archive_bytes
 from losse.storage.state import State, StateReader, nested, split
 from losse.typing import Array
 
-LEAST_ROWS = 100
-"""Rows below which targets say too little of directions."""
-TESTED, LEAST_TESTED = 8, 64
-"""One in so many rows tests ridges when an encoder is built, if there are as many."""
 _MOST_OUTPUTS = 1 << 20
 
 
@@ -85,7 +82,7 @@ class Learner:
             aged = self._discounting.aged(rows)
             before = np.tile(new_targets(settings, rows).shift, (len(rows), 1))
             self._prequential.add(before, rows.Y, rows.weights, aged.weights)
-            self._build(aged, len(rows))
+            self._change_to(Build(settings, aged, len(rows), self._prequential.spread))
         else:
             encoder = _fitted(settings.encoder, rows)
             self._leader = Leader(settings, encoder, new_targets(settings, rows))
@@ -101,6 +98,7 @@ class Learner:
         self._discounting = Discounting(settings.discount)
         self._prequential = Prequential(n_outputs)
         self._kept = None
+        self._build: Build | None = None
 
     @property
     def encoder(self) -> Encoder:
@@ -163,21 +161,40 @@ class Learner:
 
     def learn(self, rows: Rows) -> None:
         """Learn more rows, which have positive weights."""
-        due = self._is_due(len(rows))
-        if due and self._kept is not None:
-            aged = self._discounting.aged(rows)
-            held = self._discounting.faded(self._kept.rows, len(rows)) + aged
-            prequential = self._prequential_at_unit_one(len(rows))
-            prequential.add(self.predict(rows.X), rows.Y, rows.weights, aged.weights)
-            self._build(held, len(held), prequential)
-            return
-        past = self._past_rows() if due and callable(self.settings.past) else None
+        paid = payment(len(rows), self.n_samples + len(rows))
+        if self._build is not None:
+            self._advance(self._build, paid)
+        if self._build is not None or not self._is_due(len(rows)):
+            with deferred_interrupts():
+                self._learn(rows)
+        elif self._kept is not None:
+            self._build_with(rows, paid)
+        else:
+            past = self._past_rows()
+            with deferred_interrupts():
+                self._learn(rows)
+            weights = past.weights * (self._leader.total / self.unit / past.weights.sum())
+            spread, scale = self._prequential.spread, 1.0 / self.unit
+            past = past.weighing(weights)
+            self._advance(Build(self.settings, past, self.n_samples, spread, scale), paid)
+
+    def _build_with(self, rows: Rows, paid: float) -> None:
+        """Begin a build with more rows, which it may learn before they are learned here."""
+        aged = self._discounting.aged(rows)
+        held = self._discounting.faded(self._kept_rows, len(rows)) + aged
+        prequential = self._prequential_at_unit_one(len(rows))
+        prequential.add(self.predict(rows.X), rows.Y, rows.weights, aged.weights)
+        build = Build(self.settings, held, len(held), prequential.spread)
+        leader = build.advance(paid)
         with deferred_interrupts():
+            if leader is not None:
+                self._discounting.unit, self.n_samples = 1.0, len(held)
+                self._prequential = prequential
+                self._take_over(build, leader)
+                return
             self._learn(rows)
-        if past is not None:
-            total = self._leader.total / self.unit
-            weights = past.weights * (total / past.weights.sum())
-            self._build(past.weighing(weights), self.n_samples, self._prequential_at_unit_one(0))
+            build.scale = 1.0 / self.unit
+            self._build = build
 
     def _learn(self, rows: Rows) -> None:
         """Learn rows with the encoder in use."""
@@ -206,6 +223,8 @@ class Learner:
                 self.n_samples += len(rows)
                 if self._kept is not None:
                     self._kept.add(rows)
+                if self._build is not None:
+                    self._build.add(rows)
 
     def _spread(self) -> Array:
         return self._prequential.spread
@@ -216,30 +235,39 @@ class Learner:
             return False
         return self.settings.schedule.is_due(self._built, self.n_samples + more)
 
-    def _build(self, rows: Rows, n_samples: int, prequential: Prequential | None = None) -> None:
-        """Make another leader of these rows, the last of which weighs one, and change to it."""
-        if prequential is None:
-            prequential = self._prequential
-        n = len(rows)
-        auto = self.settings.ridge == "auto"
-        # The latest rows, which the encoder has not seen, say which ridge suits it.
-        ridge = cross_validated_ridge(self.settings, rows, _built)
-        tested = n // TESTED if auto and n >= LEAST_TESTED and ridge is None else 0
-        encoder = _built(self.settings.encoder, rows[: n - tested])
-        targets = new_targets(self.settings, rows[: n - tested])
-        leader = Leader(self.settings, encoder, targets, ridge)
-        leader.learn_untested(rows[: n - tested])
-        leader.test_ridges(n - tested, tested)
-        if tested:
-            leader.learn(rows[n - tested :], lambda: prequential.spread)
-        kept = None
-        if self._kept is not None and self.settings.schedule.keeps_rows(n):
-            kept = KeptRows(self.n_features, self.n_outputs)
-            kept.add(rows)
+    def _advance(self, build: Build, paid: float) -> None:
+        """Work at a build, and change to its leader when it is done."""
+        leader = build.advance(paid)
         with deferred_interrupts():
-            self._leader, self._kept, self._prequential = leader, kept, prequential
-            self.n_samples = self._built = n_samples
-            self._discounting.unit = 1.0
+            if leader is None:
+                self._build = build
+                return
+            self._prequential.loss *= build.scale
+            self._discounting.unit *= build.scale
+            self._take_over(build, leader)
+
+    def _change_to(self, build: Build) -> None:
+        """Complete a build of all rows, and change to its leader."""
+        leader = build.advance(float("inf"))
+        assert leader is not None
+        with deferred_interrupts():
+            self.n_samples, self._discounting.unit = build.n_samples, 1.0
+            self._take_over(build, leader)
+
+    def _take_over(self, build: Build, leader: Leader) -> None:
+        """Change to the leader of a build; the units of weights are its own already."""
+        self._leader, self._build, self._built = leader, None, build.n_samples
+        if self._kept is not None:
+            self._kept = None
+            if self.settings.schedule.keeps_rows(build.n_samples):
+                self._kept = KeptRows(self.n_features, self.n_outputs)
+                self._kept.add(build.rows)
+                self._kept.add(build.later.rows)
+
+    @property
+    def _kept_rows(self) -> Rows:
+        assert self._kept is not None
+        return self._kept.rows
 
     def _prequential_at_unit_one(self, later: int) -> Prequential:
         """A copy of the prequential error, weighed as some rows later at a unit of one."""
@@ -253,6 +281,8 @@ class Learner:
         self._prequential.loss *= factor
         if self._kept is not None:
             self._kept.scale(factor)
+        if self._build is not None:
+            self._build.scale /= factor
         self._discounting.unit *= factor
 
     def _past_rows(self) -> Rows:
@@ -280,9 +310,13 @@ class Learner:
     ) -> None:
         """Let the encoder see more inputs from here on; see `Encoder.add_inputs`."""
         self.n_features = self.encoder.add_inputs(projection, bounds).n_features_in_
+        self._build = None
 
     def unlearn(self, rows: Rows, ages: Array) -> None:
-        """Take rows out, which have been learned ``ages`` rows ago: all of them, or none."""
+        """Take rows out, which have been learned ``ages`` rows ago: all of them, or none.
+
+        A build in the making has learned them; it begins anew with the next rows.
+        """
         weights = rows.weights * self.settings.discount**ages * self.unit
         rows = rows.weighing(weights)
         places = None if self._kept is None else self._kept.places(rows)
@@ -291,6 +325,7 @@ class Learner:
             if self._kept is not None and places is not None:
                 self._kept.drop(places)
             self.n_samples -= len(rows)
+            self._build = None
 
     def empty_like(self) -> Learner:
         """A learner with the same settings, encoder and widths that has learned nothing."""
@@ -310,6 +345,7 @@ class Learner:
         if other._kept is None:
             self._leader.absorb(other._leader, factor)
             self.n_samples += other.n_samples
+            self._build = None  # it begins anew
         else:  # it has all its rows: no need for the same features
             rows = other._kept.rows
             self._relearn(rows.weighing(rows.weights * factor))
@@ -324,7 +360,9 @@ class Learner:
         if self._is_due(len(rows)) and self._kept is not None:
             theirs = rows.weighing(rows.weights / self.unit)
             held = self._discounting.faded(self._kept.rows, 0) + theirs
-            self._build(held, len(held), self._prequential_at_unit_one(0))
+            prequential = self._prequential_at_unit_one(0)
+            self._change_to(Build(self.settings, held, len(held), prequential.spread))
+            self._prequential = prequential
         else:
             self._take_in(rows)
 
@@ -374,7 +412,11 @@ class Learner:
             **self._leader.state(),
             **nested("prequential", self._prequential.state()),
         }
-        return state if self._kept is None else state | nested("past", self._kept.state())
+        if self._kept is not None:
+            state |= nested("past", self._kept.state())
+        if self._build is not None:
+            state |= {"building": True} | nested("build", self._build.state())
+        return state
 
     @classmethod
     def read(cls, settings: Settings, saved: StateReader) -> Learner:
@@ -396,6 +438,9 @@ class Learner:
         if saved.flag("holds_rows"):
             learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
             learner._kept.restore(saved.part("past"))
+        if saved.has("building"):
+            widths = encoder.n_features_in_, n_outputs
+            learner._build = Build.read(settings, saved.part("build"), *widths)
         learner._built = saved.count("built")
         learner.n_samples = saved.count("n_samples_seen")
         learner._discounting.unit = saved.number("weight", at_least=1.0)
@@ -412,9 +457,10 @@ class Learner:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy without the detour of pickling."""
-        same = type(self).__new__(type(self))
+        cls = type(self)
+        same = cls.__new__(cls)
         memo[id(self)] = same
-        same.__dict__.update(deepcopy(vars(self), memo))
+        vars(same).update(deepcopy(vars(self), memo))
         return same
 
 
@@ -436,12 +482,3 @@ def _fitted(encoder: Encoder, rows: Rows) -> Encoder:
     own = deepcopy(encoder)
     own.projection_ = encoder.projection_  # a copy made by the setter is aligned
     return own
-
-
-def _built(given: Encoder, rows: Rows) -> Encoder:
-    """A new encoder for these rows."""
-    enough = len(rows) >= min(LEAST_ROWS, max(1, given.warm_up))
-    encoder: Encoder = clone(given) if enough else given.early()
-    # The latest rows weigh most under a discount, but the units of the memories grow without end.
-    encoder.freeze(rows.X, rows.Y, rows.weights / rows.weights.max())
-    return encoder

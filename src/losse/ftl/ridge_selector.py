@@ -19,6 +19,7 @@ from losse.ftl.solvers.base import Solver
 from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import UNIT, Work, finished
 
 FIRST_RIDGE = 1e-3
 """Ridge of a new model."""
@@ -28,6 +29,8 @@ WIDE = (1.0, 0.01, 0.1, 10.0, 100.0, 1e3, 1e4)
 """Factors of the first round."""
 FIRST_REVIEW = 64
 """Rows before the first one: of fewer, no ridge is right or wrong."""
+APART = 32
+"""Rows between two contestants that take a while to make."""
 
 
 class RidgeSelector:
@@ -44,15 +47,15 @@ class RidgeSelector:
         self._window = window
         self._rows = self._begun = 0
         self._ridges = np.zeros(0)
+        self._made = 0  # contestants whose weights are there
         self._weights = np.zeros((0, 0))
         self._mean = np.zeros(0)
         self._errors = np.zeros((0, 0))
 
     def score(self, features: Features, Y: Array, weights: Array) -> None:
         """Let the contestants predict rows that are to be learned."""
-        self.rows_left -= len(features)
-        self._rows += len(features)
-        if not len(self._ridges):
+        self.pass_over(len(features))
+        if not (len(self._ridges) and self._complete):
             return
         predictions = aligned((len(Y), self._weights.shape[1]))
         features.times(self._weights, predictions)
@@ -60,23 +63,42 @@ class RidgeSelector:
         errors = (predictions.reshape(len(Y), len(self._ridges), -1) - less) ** 2
         self._errors += np.tensordot(weights, errors, axes=1)
 
+    def pass_over(self, rows: int) -> None:
+        """Count rows that are to be learned."""
+        self.rows_left -= rows
+        self._rows += rows
+
     def review(self, solver: Solver, spread: Callable[[], Array]) -> None:
-        """If it is time, put the winner in charge and begin the next round."""
+        """If it is time, put the winner in charge and begin the next round.
+
+        Where leaders take a while, that is one step at a time, the next some rows later.
+        """
         if self.rows_left > 0:
             return
-        if len(self._ridges):
-            scale = self._targets.scale
-            shares = (scale**2 * self._errors[:, : len(scale)] / spread()).sum(axis=1)
-            growth = min(self._rows, self._window) / min(self._begun, self._window)
-            winner = float(self._ridges[np.argmin(shares)]) / growth
-            solver.ridge = min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
-            solver.solve()
-        self._begin(solver, FACTORS if self._begun else WIDE)
-        # So many that leaders take about as long as learning does, at most.
-        least = FIRST_REVIEW // 2 if solver.samples is not None else len(solver.weights) // 4
-        self.rows_left = max(least, int(min(self._rows, self._window) / 2))
+        slow = len(FACTORS) * solver.leader_cost > UNIT
+        if self._complete:
+            decided = self._decide(solver, spread)
+            self._call(solver)
+            if decided:
+                solver.retune()
+                if slow:
+                    self.rows_left = APART
+                    return
+        while not self._complete:
+            finished(self._making_next(solver))
+            if slow and self._made < len(self._ridges) - 1:
+                self.rows_left = APART
+                return
+        self._start(solver)
 
-    def open(self, solver: Solver, rows: int, length: int) -> None:
+    def reviewing(self, solver: Solver, spread: Callable[[], Array]) -> Work[None]:
+        """Put the winner in charge, as work in units; the rows that follow make its rivals."""
+        self._decide(solver, spread)
+        yield from solver.solving()
+        self._call(solver)
+        self.rows_left = 1
+
+    def opening(self, solver: Solver, rows: int, length: int) -> Work[None]:
         """A first and wide round of some length, after ``rows`` that no contestant is to predict.
 
         Without any length, the first review comes later.
@@ -84,12 +106,15 @@ class RidgeSelector:
         self._rows = rows
         self.rows_left = max(1, FIRST_REVIEW - rows)
         if length:
-            self._begin(solver, WIDE)
+            self._call(solver)
+            while not self._complete:
+                yield from self._making_next(solver)
+            self._start(solver)
             self.rows_left = length
 
     def stop(self) -> None:
         """Forget the contestants, because the memories have lost or gained rows."""
-        self._ridges = np.zeros(0)
+        self._ridges, self._made = np.zeros(0), 0
         self._weights, self._errors = np.zeros((0, 0)), np.zeros((0, 0))
 
     def state(self) -> State:
@@ -100,6 +125,7 @@ class RidgeSelector:
             S = self._targets.n_outputs
             weights = self._weights.reshape(len(self._weights), len(self._ridges), -1)[:, :, :S]
             own |= {"ridges": self._ridges, "weights": weights, "errors": self._errors[:, :S]}
+            own["made"] = self._made
             if self._targets.centred:
                 own["mean"] = self._mean[:S]
         return own
@@ -112,6 +138,7 @@ class RidgeSelector:
         if count := saved.count("contestants", at_most=len(WIDE)):
             (D, S), n_outputs = solver.weights.shape, self._targets.n_outputs
             self._ridges = saved.array("ridges", (count,))
+            self._made = saved.count("made", at_most=count) if saved.has("made") else count
             self._weights, self._errors = aligned((D, S * count)), np.zeros((count, S))
             if saved.has_shape("weights", (D, S * count)):  # of version 0.1, padded
                 saved.array("weights", out=self._weights)
@@ -123,14 +150,46 @@ class RidgeSelector:
             if self._targets.centred:
                 saved.columns("mean", out=self._mean, width=n_outputs)
 
-    def _begin(self, solver: Solver, factors: tuple[float, ...]) -> None:
-        self._begun = self._rows
+    @property
+    def _complete(self) -> bool:
+        """Whether all contestants of a round are made, or none is called."""
+        return self._made == len(self._ridges)
+
+    def _decide(self, solver: Solver, spread: Callable[[], Array]) -> bool:
+        """Let the solver have the ridge of the winner, if there was a round."""
+        if not len(self._ridges):
+            return False
+        scale = self._targets.scale
+        shares = (scale**2 * self._errors[:, : len(scale)] / spread()).sum(axis=1)
+        growth = min(self._rows, self._window) / min(self._begun, self._window)
+        winner = float(self._ridges[np.argmin(shares)]) / growth
+        solver.ridge = min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
+        return True
+
+    def _call(self, solver: Solver) -> None:
+        """Call the contestants of another round, which are still to be made."""
+        factors = FACTORS if self._begun else WIDE
         self._ridges = solver.ridge * np.array(factors)
         D, S = solver.weights.shape
         self._weights = aligned((D, S * len(factors)))
         self._errors = np.zeros((len(factors), S))
         self._mean = self._targets.mean(solver.memory)
-        for k, ridge in enumerate(self._ridges):
-            at_hand = k == 0 and not solver.approximate
-            W = solver.weights if at_hand else solver.leader(float(ridge))
-            self._weights[:, k * S : (k + 1) * S] = self._targets.less_mean(W, self._mean)
+        self._made = 0
+
+    def _making_next(self, solver: Solver) -> Work[None]:
+        """Make another contestant; the one that is at hand comes last."""
+        k = (self._made + 1) % len(self._ridges)
+        if k == 0 and not solver.approximate:
+            W = solver.weights
+        else:
+            W = yield from solver.leading(float(self._ridges[k]))
+        S = W.shape[1]
+        self._weights[:, k * S : (k + 1) * S] = self._targets.less_mean(W, self._mean)
+        self._made += 1
+
+    def _start(self, solver: Solver) -> None:
+        """Begin a round whose contestants are made."""
+        self._begun = self._rows
+        # So many rows that leaders take about as long as learning does, at most.
+        least = FIRST_REVIEW // 2 if solver.samples is not None else len(solver.weights) // 4
+        self.rows_left = max(least, int(min(self._rows, self._window) / 2))

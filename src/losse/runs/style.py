@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike
 
 from losse.runs.table import Mean
@@ -95,6 +97,21 @@ def style_of(method: str) -> Style:
     'network, coreset'
     """
     return STYLES.get(method, Style(method, GREY))
+
+
+def staggered(style: Style, k: int, n: int) -> dict[str, Any]:
+    """Arguments of `Axes.plot` for the k-th of n lines, with marks where the others have none.
+
+    So lines that lie on each other are still told apart.
+    """
+    return style.marked(markevery=(k, n))
+
+
+def label_powers_of_ten(axis: Axis) -> None:
+    """Label no other ticks of a logarithmic axis, if it has powers of ten."""
+    low, high = np.log10(axis.get_view_interval())
+    if np.floor(high) >= np.ceil(low):
+        axis.set_minor_formatter(NullFormatter())
 
 
 def plot_means(

@@ -90,6 +90,10 @@ class StateReader:
         except KeyError:
             self.refuse(f"{name} is missing")
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a value."""
+        return self._prefix + name in self._archive.header
+
     def word(self, name: str, choices: Iterable[str]) -> str:
         """One of some words."""
         value = self.value(name)
@@ -104,8 +108,10 @@ class StateReader:
             self.refuse(f"{name}={value!r} is neither true nor false")
         return value
 
-    def number(self, name: str, at_least: float = -math.inf) -> float:
-        """A finite number."""
+    def number(self, name: str, at_least: float = -math.inf, missing: float | None = None) -> float:
+        """A finite number; ``missing``, if given, where an older file has none."""
+        if missing is not None and self._prefix + name not in self._archive.header:
+            return missing
         value = self.value(name)
         if type(value) not in (int, float) or not at_least <= value <= sys.float_info.max:
             self.refuse(f"{name}={value!r} is not a number of at least {at_least}")

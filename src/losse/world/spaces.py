@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from losse.checks import LARGEST
+from losse.checks import LARGEST, require_unmasked
 from losse.scaling import WIDEST, Scaling, bounded
 from losse.storage.state import shorten
 from losse.typing import Array
@@ -322,6 +322,7 @@ def one_hot(choices: npt.NDArray[np.int64], width: int) -> Array:
 
 def numbers(name: str, values: Any) -> Array:
     """Anything that NumPy reads as real numbers, as doubles."""
+    require_unmasked(name, values)
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub":

@@ -19,6 +19,7 @@ from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -27,6 +28,9 @@ SQUARE_LIMIT = 8192
 """Features up to which D x D arrays are affordable: half a gigabyte of doubles each."""
 ROUNDING = 1e-9
 """Share of a sum that rounding may have changed, with a wide margin (1e-4 for floats)."""
+
+SCATTERED = 100.0
+"""Operations of a matrix product in the time that one entry of A takes to be added to."""
 
 
 EPSILON = {"float64": 2.0**-51, "float32": 2.0**-22}
@@ -71,7 +75,7 @@ class Memory(ABC):
         self.total = 0.0
         self.sums = np.zeros(padded(n_outputs))
         self.squares = np.zeros(padded(n_outputs))
-        self._peak = 0.0  # largest total that was ever rounded
+        self._error = 0.0  # of an entry of A whose features are one, by rounding
 
     def padded(self, Y: Array) -> Array:
         """Targets (n, S) with rows padded like those of B."""
@@ -82,8 +86,27 @@ class Memory(ABC):
     def add(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch in, or out by negative weights. ``Y`` has padded rows."""
         self.add_products(features, weights)
+        self._add_targets(features, Y, weights)
+
+    def adding(
+        self, features: Features, Y: Array, weights: Array, *, scattered: bool
+    ) -> Work[None]:
+        """What `add` does for many samples, as work in units.
+
+        Unless it is to be ``scattered`` as there, sums may be rounded in another order.
+        """
+        yield from self._adding_products(features, weights, scattered)
+        self._add_targets(features, Y, weights)
+
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
+        active = features.values.shape[1]
+        for part in blocks(len(features), SCATTERED * active**2):
+            self.add_products(features[part], weights[part])
+            yield (part.stop - part.start) * SCATTERED * active**2
+
+    def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
-        self._peak = max(self._peak, self.total)
+        self._error = self._rounded()
         self.total += float(weights.sum())
         self.sums += weights @ Y
         self.squares += weights @ (Y * Y)
@@ -108,15 +131,19 @@ class Memory(ABC):
         square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
         """
         diagonal = self.diagonal()
-        error = EPSILON[self.A.dtype.name] * max(1.0, self._peak / self.total)
+        error = self._rounded() / self.total
         return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
+
+    def _rounded(self) -> float:
+        """Rounding of the sums as they are, and as they were: it stays when rows go."""
+        return max(self._error, EPSILON[self.A.dtype.name] * self.total)
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
         for part in (self.A, self.B, self.sums, self.squares):
             part *= factor
         self.total *= factor
-        self._peak *= factor
+        self._error *= factor
 
     def absorb(self, other: Memory, factor: float, change: Change | None) -> None:
         """Add the sums of another memory of the same layout, times ``factor``.
@@ -125,6 +152,7 @@ class Memory(ABC):
         """
         for mine, theirs in zip(self.A, other.A, strict=True):  # a row or block at a time
             mine += (factor * theirs).astype(mine.dtype, copy=False)
+        self._error = self._rounded() + factor * other._rounded()
         B, sums, squares, total = other.B, other.sums, other.squares, other.total
         if change is not None:
             a, b = change.factor, change.offset
@@ -140,7 +168,7 @@ class Memory(ABC):
         """Forget everything."""
         for part in (self.A, self.B, self.sums, self.squares):
             part[...] = 0.0
-        self.total = self._peak = 0.0
+        self.total = self._error = 0.0
 
     def require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` if these samples cannot be part of the sums."""
@@ -181,7 +209,7 @@ class Memory(ABC):
         """Values for a checkpoint."""
         S = self.n_outputs
         own = {"A": self.A, "B": self.B[:, :S], "squares": self.squares[:S], "total": self.total}
-        return own
+        return own | {"error": self._error}
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
@@ -189,6 +217,7 @@ class Memory(ABC):
         saved.columns("B", out=self.B, width=self.n_outputs)
         saved.columns("squares", out=self.squares, width=self.n_outputs)
         self.total = saved.number("total", at_least=0.0)
+        self._error = saved.number("error", at_least=0.0, missing=0.0)
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -213,6 +242,10 @@ class Memory(ABC):
     @abstractmethod
     def square(self) -> Array:
         """A as a new full square of doubles."""
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.square()
 
     @property
     @abstractmethod

@@ -4,8 +4,12 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.encoders.features import Features
-from losse.ftl.memories.base import Memory
+from losse.ftl.memories.base import SCATTERED, Memory
 from losse.typing import Array
+from losse.work import UNIT, Work, blocks
+
+LEAST_ROWS, MOST_ROWS = 64, 512
+"""Rows that enter A together as a matrix product."""
 
 _ROWS = 256
 """Rows of A that are changed to double precision at once."""
@@ -26,6 +30,19 @@ class SquareMemory(Memory):
         if (abs(weights) != 1.0).any():
             features, weights = features.scaled(np.sqrt(abs(weights))), np.sign(weights)
         features.add_products(weights, self.A)
+
+    def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
+        n, D = len(features), self.dimension
+        if scattered or n < LEAST_ROWS or SCATTERED * features.values.shape[1] ** 2 < D**2:
+            yield from super()._adding_products(features, weights, scattered)
+            return
+        for part in blocks(n, UNIT / MOST_ROWS):
+            rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
+            for band in blocks(D, 2 * len(rows) * D):
+                upper = rows[:, band].T @ rows[:, band.start :]
+                self.A[band, band.start :] += upper
+                self.A[band.stop :, band] = self.A[band, band.stop :].T
+                yield 2.0 * len(rows) * upper.size
 
     def diagonal(self) -> Array:
         """The diagonal of A."""
@@ -54,6 +71,10 @@ class SquareMemory(Memory):
     def square(self) -> Array:
         """A as a new full square of doubles."""
         return np.array(self.A, dtype=np.float64)
+
+    def put_square(self, out: Array) -> None:
+        """Write A as a full square of doubles."""
+        out[:] = self.A
 
     @property
     def block_shape(self) -> tuple[int, int, int]:

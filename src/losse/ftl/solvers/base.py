@@ -15,6 +15,7 @@ from losse.ftl.memories.base import Memory, NotLearnedError
 from losse.ftl.solvers.conjugate import leader_for
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work
 
 if TYPE_CHECKING:
     from losse.ftl.solvers.sample_space import SampleSpace
@@ -65,6 +66,40 @@ class Solver(ABC):
         if self.memory.large:
             return leader_for(self.memory, ridge, self.weights)
         return ridge_solve(self.memory.square(), ridge * self.memory.total, self.memory.B)
+
+    def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """Take many samples in, as work in units; the weights may follow with `following`."""
+        self.learn(features, Y, weights)
+        yield len(features) * self.row_cost
+
+    def following(self) -> Work[None]:
+        """Let the weights follow what was gathered, as work in units."""
+        yield 0.0
+
+    def solving(self) -> Work[None]:
+        """What `solve` does, as work in units."""
+        self.solve()
+        yield self.leader_cost
+
+    def retune(self) -> None:
+        """Let the weights follow a ridge that was changed."""
+        self.solve()
+
+    def leading(self, ridge: float) -> Work[Array]:
+        """What `leader` returns, as work in units."""
+        W = self.leader(ridge)
+        yield self.leader_cost
+        return W
+
+    @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several samples, about."""
+        return float(self.memory.dimension) ** 2
+
+    @property
+    def leader_cost(self) -> float:
+        """Operations of `leader`, about."""
+        return float(self.memory.dimension) ** 3
 
     def unlearn(self, features: Features, Y: Array, weights: Array, *, everything: bool) -> None:
         """Take a batch out of the memories, and make the weights the leader of what is left.
@@ -192,9 +227,21 @@ def ridge_cholesky(A: Array, ridge: float) -> tuple[Array, float]:
         factor, info = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if info == 0:
             return np.asarray(factor), ridge
-        ridge = max(10 * ridge, 1e-15 * float(original.max()))
+        ridge = raised(ridge, float(original.max()))
         lower = np.tril(A, -1)
         np.add(lower, lower.T, out=A)
+
+
+def raised(ridge: float, largest: float) -> float:
+    """A ridge that is larger, for a matrix with this largest entry that was not definite.
+
+    >>> raised(1.0, 1e4)
+    10.0
+    """
+    ridge = max(10 * ridge, 1e-15 * largest)
+    if not ridge < math.inf:
+        raise np.linalg.LinAlgError("sums of products are not finite: the model is damaged.")
+    return ridge
 
 
 def ridge_solve(A: Array, ridge: float, B: Array) -> Array:

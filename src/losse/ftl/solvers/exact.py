@@ -24,16 +24,20 @@ from losse.ftl.solvers.conjugate import (
     approach_leader,
     take_out,
 )
+from losse.ftl.solvers.renewal import Renewal, worthwhile
 from losse.ftl.solvers.sample_space import SampleSpace
 from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
+from losse.work import Work, finished
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
+ROOM = 512
+"""Samples that are taken in while an inverse is made."""
 OWED = "samples without A"
 """Method of a file that leaves A out, since the samples make it."""
 SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
@@ -69,18 +73,26 @@ class ExactSolver(Solver):
         self._iterations = iterations
         self._samples: SampleSpace | None = self._no_samples()
         self._follower: TrackedInverse | ConjugateGradients | None = None
+        self._renewal: Renewal | None = None
         self._trace: float | None = 0.0  # of A
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and follow the leader."""
+        self._renew_if_due(len(features))
         self.memory.add(features, Y, weights)
         if self._trace is not None:
             self._trace += features.size(weights)
         if self._doubtful:
-            self._samples = None
+            self._samples = self._renewal = None
             if not self.memory.large:
                 self._factorise()
                 return
+        self._follow(features, Y, weights)
+        if self._renewal is not None:
+            self._advance(features, weights)
+
+    def _follow(self, features: Features, Y: Array, weights: Array) -> None:
+        """Let the weights follow a batch that is in the memories."""
         if self._samples is not None and self._samples.has_room(len(features)):
             self._samples.add(features, Y, weights, self.penalty)
             if self._samples.excess(self.penalty) <= EXCESS:
@@ -88,7 +100,7 @@ class ExactSolver(Solver):
                 return
         self._samples = None
         if self._follower is None:
-            self._follower = self._new_follower()
+            self._follower, self._renewal = self._new_follower(), None
         else:
             self._follower.learn(features, Y, weights)
         self.weights[:] = self._follower.weights
@@ -126,6 +138,104 @@ class ExactSolver(Solver):
             self._trace = float(self.memory.diagonal().sum())
         return self._trace * sys.float_info.epsilon > DOUBT * self.penalty
 
+    def _renew_if_due(self, rows: int) -> None:
+        """Begin to make an inverse when the method at work comes to its end."""
+        memory = self.memory
+        if self._renewal is not None or memory.large or memory.total == 0.0:
+            return
+        if self._samples is not None:
+            due = self._samples.size + rows > self._half
+        else:
+            due = isinstance(self._follower, TrackedInverse) and self._follower.off > 1.0
+        if not due:
+            return
+        if worthwhile(memory, rows):
+            self._renewal = Renewal(memory, self.ridge, self._no_features)
+            self._renewal.begin()
+        else:
+            self._samples = self._follower = None
+
+    def _advance(self, features: Features, weights: Array) -> None:
+        assert self._renewal is not None
+        try:
+            inverse = self._renewal.advance(features, weights, self.weights)
+        except np.linalg.LinAlgError:  # rounding forbids it
+            self.refresh()
+            return
+        if inverse is not None:
+            self._samples, self._follower, self._renewal = None, inverse, None
+            self.weights[:] = inverse.weights
+            self._review(inverse)
+
+    def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """Take many samples in, as work in units; the weights follow with `following`."""
+        few = self._samples is not None and self._samples.size + len(features) <= self._half
+        # As single batches would, so that files can leave A out.
+        yield from self.memory.adding(features, Y, weights, scattered=few)
+        self._follower = self._renewal = self._trace = None
+        if self._samples is not None and few:
+            yield from self._samples.adding(features, Y, weights, self.penalty)
+        else:
+            self._samples = None
+
+    def following(self) -> Work[None]:
+        """Let the weights follow what was gathered, as work in units."""
+        if self._doubtful or self.memory.large or self._samples is not None:
+            self.solve()
+            yield self.leader_cost
+        else:
+            yield from self._inverting()
+            self._verify()
+
+    def solving(self) -> Work[None]:
+        """What `solve` does, as work in units."""
+        if self._doubtful or self.memory.large or self._samples is not None:
+            yield from super().solving()
+        else:
+            yield from self._inverting()
+            assert isinstance(self._follower, TrackedInverse)
+            self._follower.refine()
+            self.weights[:] = self._follower.weights
+            self._verify()
+
+    def retune(self) -> None:
+        """Let the weights follow a ridge that was changed."""
+        self._renewal = None
+        if isinstance(self._follower, TrackedInverse):
+            self._follower.retune(self.ridge)
+            self.weights[:] = self._follower.weights
+            self._review(self._follower)
+        else:
+            self.solve()
+
+    def _inverting(self) -> Work[None]:
+        self._follower = None
+        follower = TrackedInverse(self.memory, self.ridge)
+        yield from follower.rebuilding()
+        follower.renewed = False
+        self._follower = follower
+        self.weights[:] = follower.weights
+
+    def leading(self, ridge: float) -> Work[Array]:
+        """What `leader` returns, as work in units; not quite as exact beside an inverse."""
+        if isinstance(self._follower, TrackedInverse):
+            return (yield from self._follower.leading(ridge))
+        return (yield from super().leading(ridge))
+
+    @property
+    def row_cost(self) -> float:
+        """Operations for learning one of several samples, about."""
+        return 8.0 * super().row_cost
+
+    @property
+    def leader_cost(self) -> float:
+        """Operations of `leader`, about."""
+        if self._samples is not None:
+            return float(self._samples.size) ** 3
+        if isinstance(self._follower, TrackedInverse):
+            return self._follower.leader_cost
+        return super().leader_cost
+
     @property
     def samples(self) -> SampleSpace | None:
         """All samples, while they are few."""
@@ -135,12 +245,15 @@ class ExactSolver(Solver):
         """The best weights for another ridge, (D, S); nearly so in large models."""
         if self._samples is not None:
             return self._samples.leader_for(ridge * self.memory.total)
+        if isinstance(self._follower, TrackedInverse):
+            return finished(self._follower.leading(ridge))
         return super().leader(ridge)
 
     def refresh(self) -> None:
         """Let the next batch start from the memories alone."""
         self._samples = None
         self._follower = None
+        self._renewal = None
         self._trace = None
 
     def clear(self) -> None:
@@ -155,11 +268,13 @@ class ExactSolver(Solver):
         self._trace = None
         if mine is not None and theirs is not None and mine.size + theirs.size <= mine.limit:
             mine.absorb(theirs, factor, change, self.penalty)
+            self._renewal = None
         else:
             self.refresh()
 
     def solve(self) -> None:
         """Make the weights the leader of the memories as they are now."""
+        self._renewal = None
         if self._doubtful and not self.memory.large:
             self._factorise()
             return
@@ -195,6 +310,7 @@ class ExactSolver(Solver):
         else:
             super()._unlearn(features, Y, weights, penalty)
             self._tell()
+        self._renewal = None
 
     def state(self) -> State:
         """Values for a checkpoint, with those of the method at work."""
@@ -211,6 +327,8 @@ class ExactSolver(Solver):
             own = {"method": "inverse"} | nested("inverse", self._follower.state())
         elif self._follower is not None:
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
+        if self._renewal is not None:
+            own |= {"renewing": True} | nested("renewal", self._renewal.state())
         return state | own
 
     def restore(self, saved: StateReader) -> None:
@@ -232,6 +350,9 @@ class ExactSolver(Solver):
             follower = self._new_iteration()
             follower.restore(saved.part(method))
             self._follower = follower
+        if saved.has("renewing"):
+            self._renewal = Renewal(self.memory, self.ridge, self._no_features)
+            self._renewal.restore(saved.part("renewal"))
 
     def _samples_make(self, A: npt.NDArray[np.floating]) -> bool:
         """Whether A is made of the samples at hand, bit for bit, so that files need not have it."""
@@ -250,8 +371,13 @@ class ExactSolver(Solver):
             saved.refuse("samples are too large")
 
     def _no_samples(self) -> SampleSpace:
-        limit = SAMPLE_LIMIT if self.memory.large else max(1, self.memory.dimension // 2)
+        limit = SAMPLE_LIMIT if self.memory.large else self._half + ROOM
         return SampleSpace(limit, self._no_features, self.memory.n_outputs, self.memory.B.shape[1])
+
+    @property
+    def _half(self) -> int:
+        """Samples up to which a system in sample space is cheaper than an inverse."""
+        return max(1, self.memory.dimension // 2)
 
     def _new_inverse(self) -> TrackedInverse:
         follower = TrackedInverse(self.memory, self.ridge)

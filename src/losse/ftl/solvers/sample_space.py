@@ -16,8 +16,10 @@ from scipy.linalg import cho_factor, cho_solve
 from losse._kernels.blas import solve_lower
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
+from losse.ftl.solvers.base import raised
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, blocks
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -36,7 +38,7 @@ def ridge_excess(ratio: float) -> float:
     >>> round(ridge_excess(DRIFT), 4)
     0.0049
     """
-    return (ratio - 1) ** 2 / (4 * ratio)
+    return (ratio - 1) * (1 - 1 / ratio) / 4
 
 
 class InverseTrace(NamedTuple):
@@ -120,6 +122,13 @@ class SampleSpace:
             n, self._ridge = 0, ridge * DRIFT
         self._factorise(n)
 
+    def adding(self, features: Features, Y: Array, weights: Array, ridge: float) -> Work[None]:
+        """What `add` does, as work in units."""
+        active, n = features.values.shape[1], self.size + len(features)
+        for part in blocks(len(features), 20.0 * active * n):
+            self.add(features[part], Y[part], weights[part], ridge)
+            yield (part.stop - part.start) * 20.0 * active * self.size
+
     def absorb(
         self, other: "SampleSpace", factor: float, change: "Change | None", ridge: float
     ) -> None:
@@ -191,7 +200,7 @@ class SampleSpace:
         m = self.size
         while not self._extend(n, m):
             largest = float(self._gram[:m, :m].diagonal().max())
-            n, self._ridge = 0, max(10 * self._ridge, 1e-15 * largest)
+            n, self._ridge = 0, raised(self._ridge, largest)
 
     def _extend(self, n: int, m: int) -> bool:
         """Make the factor's rows n to m, given those before; False if that cannot be done."""

@@ -7,15 +7,14 @@ The true lambda = ridge * total moves away from lambda_0 in the meantime, and wi
 from the weights. How far is known at all times: with d = lambda - lambda_0, the residual
 R = B - (A + lambda I) W changes by -d times the step when W follows a batch, and the objective
 exceeds its minimum by at most ||R||^2 / lambda. When that is more than `EXCESS` of the objective,
-W is corrected by P R; since (A + lambda I) P is the identity but for d P, one correction removes
-most of the excess. When total has grown by `GROWTH`, P is made anew.
+W descends with P as the preconditioner; since (A + lambda I) P is the identity but for d P, one
+step removes most of the excess. When total has grown by `GROWTH`, P is made anew.
 
 Unlearning is the same with the opposite sign, as long as what is left is a sum of squares.
 """
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotri
 
 from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
@@ -23,17 +22,22 @@ from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.ftl.memories.base import Memory, NotLearnedError
-from losse.ftl.solvers.base import ridge_cholesky
+from losse.ftl.solvers.inversion import Inversion, inverting
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+from losse.work import Work, finished
 
 GROWTH = 5.0
+FARTHEST = 10.0
+"""How far lambda may be from that of P at worst; see `TrackedInverse.off`."""
 EXCESS = 0.008
 PENDING = 256
 CORRECTIONS = 20
 """Far more than it takes while P is accurate."""
 SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
+RIVAL, RIVAL_STEPS = 3e-3, 10
+"""Excess of weights for a ridge that is on trial, and steps at most."""
 LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
@@ -57,19 +61,69 @@ class TrackedInverse:
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
-        D = self.memory.dimension
-        self._lambda = self.ridge * self.memory.total
-        factor, self._own_lambda = ridge_cholesky(
-            self.memory.square(), self._lambda * np.sqrt(GROWTH)
-        )
-        inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
-        self._P[:D, :D] = inverse.T  # LAPACK's lower triangle is our upper one
-        mirror(self._P)
-        self._count = 0
-        self.renewed = True
+        finished(self.rebuilding())
+
+    def rebuilding(self) -> Work[None]:
+        """What `rebuild` does, as work in units; the memories must not change meanwhile."""
+        D, penalty = self.memory.dimension, self.ridge * self.memory.total
+        inversion = yield from inverting(self.memory, penalty * np.sqrt(GROWTH))
+        yield from self.taking(inversion)
+        self._lambda = penalty
         np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
-        self._correct()
+        yield self._step_cost
+        yield from self._descending(self.weights, self._residual, self._lambda, EXCESS)
+
+    def taking(self, inversion: Inversion) -> Work[None]:
+        """Let P be an inverse that is done, as work in units."""
+        self._P = yield from inversion.result()
+        self._lambda = self._own_lambda = inversion.ridge
+        self._count = 0
+        self.renewed = True
+
+    def follow_only(self, features: Features) -> None:
+        """Let P follow samples, each times the root of its weight; the weights do not."""
+        for start in range(0, len(features), PENDING):
+            self._change(features[start : start + PENDING], 1.0)
+
+    def begin_at(self, W: Array) -> None:
+        """Let the weights begin at W, and follow the leader from there."""
+        self.weights[:] = W
+        self._lambda = self.ridge * self.memory.total
+        self._residual[:] = self.memory.B - self.memory.times(W) - self._lambda * W
+        if not self._correct():
+            self.rebuild()
+
+    def retune(self, ridge: float) -> None:
+        """Let the weights follow the leader for another ridge."""
+        self.ridge = ridge
+        before, self._lambda = self._lambda, ridge * self.memory.total
+        self._residual -= (self._lambda - before) * self.weights
+        state = self.weights, self._residual, self._lambda
+        if not finished(self._descending(*state, RIVAL, conjugate=True)):
+            self.rebuild()
+
+    @property
+    def off(self) -> float:
+        """How far lambda is from that of P, by a factor; above one, P should be made anew soon."""
+        drift = self._lambda / self._own_lambda
+        return float(max(drift * 1.25 / np.sqrt(GROWTH), 1.25 / GROWTH / drift))
+
+    def leading(self, ridge: float) -> Work[Array]:
+        """Nearly the best weights for another ridge, as work in units."""
+        penalty, W = ridge * self.memory.total, self.weights.copy()
+        R = self._residual - (penalty - self._lambda) * W
+        yield from self._descending(W, R, penalty, RIVAL, steps=RIVAL_STEPS, conjugate=True)
+        return W
+
+    @property
+    def leader_cost(self) -> float:
+        """Operations of `leading`, about."""
+        return 5.0 * self._step_cost
+
+    @property
+    def _step_cost(self) -> float:
+        return 3.0 * self.memory.dimension**2 * self.weights.shape[1]
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
@@ -148,8 +202,7 @@ class TrackedInverse:
     def _follow_batch(self, features: Features, Y: Array, weights: Array, sign: float) -> bool:
         """Follow a batch that came (sign 1) or went (-1); False if P should be made anew."""
         before, self._lambda = self._lambda, self.ridge * self.memory.total
-        drift = self._lambda / self._own_lambda
-        if not 1 / GROWTH <= drift <= np.sqrt(GROWTH):
+        if self.off > FARTHEST:
             return False
         if len(features) > self.memory.dimension // 2:  # dearer to follow
             return False
@@ -166,6 +219,17 @@ class TrackedInverse:
     def _follow(self, features: Features, Y: Array, sign: float) -> None:
         """P -= s T^T T, W += s T^T L^-1 (Y - Phi W), with s the sign,
         L L^T = I + s Phi P Phi^T and T = L^-1 Phi P."""
+        L, T = self._change(features, sign)
+        error = aligned(Y.shape)
+        features.times(self.weights, error)
+        np.subtract(Y, error, out=error)
+        solve_lower(L, error)
+        step = T[:, : len(self.weights)].T @ (sign * error)
+        self.weights += step
+        self._residual -= (self._lambda - self._own_lambda) * step
+
+    def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
+        """P -= s T^T T for samples that came or went; returns L and T."""
         n = len(features)
         if self._count + n > PENDING or sign != self._sign:
             self._push()
@@ -175,32 +239,48 @@ class TrackedInverse:
         if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
             raise np.linalg.LinAlgError
         solve_lower(L, T)
-        error = aligned(Y.shape)
-        features.times(self.weights, error)
-        np.subtract(Y, error, out=error)
-        solve_lower(L, error)
-        step = T[:, : len(self.weights)].T @ (sign * error)
-        self.weights += step
-        self._residual -= (self._lambda - self._own_lambda) * step
         self._pending[self._count : self._count + n] = T
         self._count += n
+        return np.asarray(L, dtype=np.float64), T
 
     def _correct(self, excess: float = EXCESS) -> bool:
-        """Steepest descent, preconditioned by P, until the certificate holds; False if it fails."""
-        drift = self._lambda - self._own_lambda
-        W, R = self.weights, self._residual
-        for _ in range(CORRECTIONS):
-            objective = self.memory.objective(W, R, self._lambda)
-            if (R * R).sum() <= excess * self._lambda * objective:
+        """Descend until the certificate holds; False if it fails."""
+        return finished(self._descending(self.weights, self._residual, self._lambda, excess))
+
+    def _descending(
+        self,
+        W: Array,
+        R: Array,
+        penalty: float,
+        excess: float,
+        *,
+        steps: int = CORRECTIONS,
+        conjugate: bool = False,
+    ) -> Work[bool]:
+        """Descent, preconditioned by P, until W is the leader but for some excess; or False.
+
+        R is the residual, B - (A + penalty I) W. Both are changed in place. One step is mostly
+        enough, and then steepest descent is as good as conjugate gradients, which need exact sums.
+        """
+        drift = penalty - self._own_lambda
+        direction, image, before = W, R, np.full(W.shape[1], np.inf)
+        for _ in range(steps):
+            objective = self.memory.objective(W, R, penalty)
+            if (R * R).sum() <= excess * penalty * objective:
                 return True
             Z = self._apply(R)
-            image = R + drift * Z  # (A + lambda I) Z
-            curvature, descent = (Z * image).sum(axis=0), (R * Z).sum(axis=0)
+            descent = (R * Z).sum(axis=0)
+            ratio = descent / np.where(before > 0, before, np.inf) * conjugate
+            direction = Z + ratio * direction
+            image = R + drift * Z + ratio * image  # (A + penalty I) times the direction
+            curvature = (direction * image).sum(axis=0)
             if ((curvature <= 0) & (descent != 0)).any():  # rounding has made P or A indefinite
                 return False
             length = descent / np.where(curvature > 0, curvature, 1.0)
-            W += length * Z
+            W += length * direction
             R -= length * image
+            before = descent
+            yield self._step_cost
         return False
 
     def _times_inverse(self, features: Features) -> Array:

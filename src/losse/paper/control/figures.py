@@ -12,11 +12,22 @@ from matplotlib.figure import Figure
 from losse.paper.control.summary import interquartile
 from losse.paper.control.tasks import TASKS, Task, curves_of, tasks_of
 from losse.runs.record import Record
-from losse.runs.style import GREEN, ORANGE, PURPLE, SKY, VERMILION, plot_means, style_of
+from losse.runs.style import (
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    Style,
+    plot_means,
+    staggered,
+    style_of,
+)
 from losse.runs.table import means_of
 
 SIZES = (SKY, GREEN, PURPLE, VERMILION, ORANGE)
-"""Colours of the coresets, by size."""
+MARKS = "vs^DP"
+"""Colours and marks of the coresets, by size."""
 
 
 def draw_curves(
@@ -27,11 +38,11 @@ def draw_curves(
     figure = Figure(figsize=(3.3 * len(envs), 3.3), layout="constrained")
     panels = figure.subplots(1, len(envs), sharey=True, squeeze=False)[0]
     for axes, env in zip(panels, envs, strict=True):
-        for method in methods:
+        present = [m for m in methods if any((r.method, r.setting) == (m, env) for r in records)]
+        for k, method in enumerate(present):
             own = [r for r in records if (r.method, r.setting) == (method, env)]
-            if own:
-                steps, returns = curves_of(own)
-                _plot(axes, steps, returns, style_of(method).line())
+            steps, returns = curves_of(own)
+            _plot(axes, steps, returns, staggered(style_of(method), k, len(present)))
         axes.set(title=tasks[env].title, xlabel="environment steps")
         axes.locator_params(axis="x", nbins=4)
     panels[0].set(ylabel="normalised return")
@@ -71,13 +82,15 @@ def draw_efficiency(records: Sequence[Record]) -> Figure:
         sizes = sorted({record.setting for record in records if record.method == method})
         for k, size in enumerate(sizes):
             own = [r for r in records if (r.method, r.setting) == (method, size)]
-            style = style_of(method).line()
+            style = style_of(method)
             if method == "coreset":
-                style |= {"label": f"coreset of {size:g}", "color": SIZES[k % len(SIZES)]}
+                i = k % len(SIZES)
+                style = Style(f"coreset of {size:g}", SIZES[i], style.linestyle, MARKS[i])
             steps, returns = curves_of(own)
-            _plot(left, steps, returns, style)
+            marked = staggered(style, k, len(sizes))
+            _plot(left, steps, returns, marked)
             seconds = np.array([r.details["cpu_seconds"] for r in own])[:, :, 1].mean(axis=0)
-            _plot(right, seconds, returns, style)
+            _plot(right, seconds, returns, marked)
     left.set(title="By samples", xlabel="environment steps", ylabel="normalised return")
     right.set(title="By time", xlabel="seconds on the processor")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)

@@ -114,6 +114,10 @@ def _digits(text: str) -> NDArray[np.int64]:
     return np.array(list(text), dtype=np.int64).reshape(side, side)
 
 
+SMALL_SHARE = 1e-3
+"""Share of wrong predictions below which the axis is linear."""
+
+
 def draw_shares(records: Sequence[Record]) -> Figure:
     """The share of wrong predictions over time, where the agent was and where it is now."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
@@ -124,7 +128,10 @@ def draw_shares(records: Sequence[Record]) -> Figure:
             _plot(was, [record.curve for record in own], method)
             _plot(now, [record.details["recent"] for record in own], method)
     was.set(title="At all places visited so far", ylabel="share of wrong predictions")
-    now.set(title="At those of the last 250 steps", ylim=(0, None))
+    now.set(title="At those of the last 250 steps")
+    # Most are close to zero, and some are zero.
+    was.set_yscale("symlog", linthresh=SMALL_SHARE)
+    was.set_ylim(0, 1)
     for axes in (was, now):
         axes.set_xlabel("steps")
     handles, labels = was.get_legend_handles_labels()

@@ -18,15 +18,15 @@ SHOWN_STREAMS = 4
 
 
 def draw_errors(records: Sequence[Record]) -> Figure:
-    """Final error against correlation: the paper's methods, then all on a logarithmic axis."""
+    """Final error against correlation: the paper's methods, then all."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    left, right = figure.subplots(1, 2, sharey=True)
     _draw_methods(left, [record for record in records if record.method in PAPER])
     _draw_methods(right, records)
-    left.set(title="The paper's methods", ylim=(0, None))
-    right.set(title="All, on a logarithmic axis", yscale="log")
+    left.set(title="The paper's methods", ylabel="mean squared error at the end")
+    right.set(title="All")
     for axes in (left, right):
-        axes.set(xlabel="correlation level d", ylabel="mean squared error at the end")
+        axes.set(xlabel="correlation level d", yscale="log")
     handles, labels = right.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -91,8 +90,9 @@ class Learners:
 
     def learn(self, X: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         """Let each learner learn its rows, in their order."""
-        ones = np.ones(len(X))
-        parts = {k: Rows(X[i], targets[i], ones[i]) for k, i in self._parts(actions)}
+        order, parts_of = self._grouped(actions)
+        rows = Rows(X[order], targets[order], np.ones(len(X)))
+        parts = {k: rows[part] for k, part in parts_of}
         # Those that are new need memory, which may be refused: before any other has learned.
         new = {k: Learner(self.settings, part)
                for k, part in parts.items() if k not in self.started}  # fmt: skip
@@ -103,18 +103,25 @@ class Learners:
 
     def predict(self, X: Array, actions: npt.NDArray[Any]) -> Array:
         """Targets, zero where nothing was learned."""
-        targets = np.zeros((len(X), self._n_targets))
-        for k, rows in self._parts(actions):
+        if self._count == 1 and self.started:
+            return self.started[0].predict(X)
+        order, parts = self._grouped(actions)
+        rows, grouped = X[order], np.zeros((len(X), self._n_targets))
+        for k, part in parts:
             if k in self.started:
-                targets[rows] = self.started[k].predict(X[rows])
+                grouped[part] = self.started[k].predict(rows[part])
+        targets = np.empty(grouped.shape)
+        targets[order] = grouped
         return targets
 
     def predict_std(self, X: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
         """Targets and their standard deviations, infinite where nothing was learned."""
         targets = np.zeros((len(X), self._n_targets))
         std = np.full(targets.shape, np.inf)
-        for k, rows in self._parts(actions):
+        order, parts = self._grouped(actions)
+        for k, part in parts:
             if k in self.started:
+                rows = order[part]
                 targets[rows], std[rows] = self.started[k].predict_std(X[rows])
         return targets, std
 
@@ -161,13 +168,15 @@ class Learners:
                 saved.refuse(f"regressor {k} does not suit its spaces")
             self.started[k] = learner
 
-    def _parts(
+    def _grouped(
         self, actions: npt.NDArray[Any]
-    ) -> Iterator[tuple[int, npt.NDArray[np.int64] | slice]]:
-        """Every learner that is concerned, with its rows."""
+    ) -> tuple[npt.NDArray[np.int64], list[tuple[int, slice]]]:
+        """An order of rows by learner, and which of them then belong to each that is concerned."""
+        n = len(actions)
         if self._count == 1:
-            yield 0, slice(None)
-            return
-        order = np.argsort(actions, kind="stable")
-        chosen, starts = np.unique(actions[order], return_index=True)
-        yield from zip(chosen.tolist(), np.split(order, starts[1:]), strict=True)
+            return np.arange(n), [(0, slice(0, n))]
+        # Small integers are sorted without comparisons.
+        order = np.argsort(actions.astype(np.min_scalar_type(self._count)), kind="stable")
+        ends = np.cumsum(np.bincount(actions, minlength=self._count)).tolist()
+        bounds = zip([0, *ends], ends, strict=False)
+        return order, [(k, slice(a, b)) for k, (a, b) in enumerate(bounds) if a < b]

@@ -1,0 +1,174 @@
+"""`Build`: another leader in the making, with an encoder of its own, worked off between rows.
+
+Fitting an encoder and learning all rows anew takes seconds. A build is therefore work in units
+(`losse.work`), of which every call that brings rows does its share: so much for each row, never so
+long. Meanwhile the model goes on as it is. Rows that come in the meantime are kept, and learned in
+the end, before the new leader takes over.
+
+Where a build stands follows from its rows and the number of units done. So this is all that a copy
+or a checkpoint holds, and the work is done again when the copy learns its next rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from losse.encoders import Encoder
+from losse.ftl import folds
+from losse.ftl.kept_rows import KeptRows, Rows
+from losse.ftl.leader import Leader
+from losse.ftl.settings import Settings
+from losse.ftl.targets import new_targets
+from losse.storage.state import State, StateReader, nested
+from losse.typing import Array
+from losse.work import Work
+
+LEAST_ROWS = 100
+"""Rows below which targets say too little of directions."""
+TESTED, LEAST_TESTED = 8, 64
+"""One in so many rows tests ridges when an encoder is built, if there are as many."""
+PER_ROW = 1.5e8
+"""Cost that a row pays: one or two milliseconds."""
+AT_ONCE = 8
+"""A call that brings one in so many rows pays for the whole build."""
+MANY, STEP = 256, 16
+"""Rows that came in the meantime and are taken in together: first so many, then so few."""
+
+
+class Build:
+    """The leader of some rows, the last of which weighs one, and of those that `add` brings.
+
+    Parameters
+    ----------
+    settings
+        What to learn with.
+    rows
+        The rows to begin with.
+    n_samples
+        Rows that the model has learned when the build begins, these included.
+    spread
+        Variances of the targets, which say what a difference between ridges is worth.
+    scale
+        Factor from the weights of rows that `add` brings to those of ``rows``.
+    """
+
+    def __init__(
+        self, settings: Settings, rows: Rows, n_samples: int, spread: Array, scale: float = 1.0
+    ) -> None:
+        self.rows = rows
+        self.n_samples = n_samples
+        self.scale = scale
+        self.later = KeptRows(rows.X.shape[1], rows.Y.shape[1])
+        self.units = 0
+        """Units of work done."""
+        self._settings = settings
+        self._spread = spread
+        self._credit = 0.0
+        self._gathered: int | None = None  # later rows that were taken in many at a time
+        self._work: Work[Leader] | None = None
+
+    def add(self, rows: Rows) -> None:
+        """Keep rows that are learned in the meantime."""
+        self.later.add(rows.weighing(rows.weights * self.scale))
+
+    def advance(self, payment: float) -> Leader | None:
+        """Do as much work as is paid for; return the leader when it has learned all rows."""
+        before = self.units, self._credit, self._gathered
+        self._credit += payment
+        try:
+            if self._work is None:
+                self._work = self._making()
+                for _ in range(self.units):
+                    next(self._work)
+            while self._credit > 0:
+                self._credit -= next(self._work)
+                self.units += 1
+        except StopIteration as end:
+            leader: Leader = end.value
+            return leader
+        except BaseException:
+            self._work = None  # to be done again
+            self.units, self._credit, self._gathered = before
+            raise
+        return None
+
+    def _making(self) -> Work[Leader]:
+        settings, rows, n = self._settings, self.rows, len(self.rows)
+        ridge, tested = None, 0
+        if settings.ridge == "auto" and folds.suit(n):
+            ridge = yield from folds.best_ridge(rows, settings.centred, self._encoding)
+        elif settings.ridge == "auto" and n >= LEAST_TESTED:
+            # The latest rows, which the encoder has not seen, say which ridge suits it.
+            tested = n // TESTED
+        seen = rows[: n - tested]
+        encoder = yield from self._encoding(seen)
+        leader = Leader(settings, encoder, new_targets(settings, seen), ridge)
+        yield from leader.building(rows, tested)
+        taken = 0
+        while self._more(taken):
+            yield from leader.gathering(self.later.rows[taken : taken + MANY])
+            taken += MANY
+        yield from leader.settling(self._variances)
+        while len(self.later) - taken >= STEP:
+            leader.learn(self.later.rows[taken : taken + STEP], self._variances)
+            taken += STEP
+            yield STEP * leader.row_cost
+        if taken < len(self.later):
+            leader.learn(self.later.rows[taken:], self._variances)
+        return leader
+
+    def _encoding(self, rows: Rows) -> Work[Encoder]:
+        """An encoder for some rows."""
+        given = self._settings.encoder
+        enough = len(rows) >= min(LEAST_ROWS, max(1, given.warm_up))
+        encoder: Encoder = clone(given) if enough else given.early()
+        # The latest rows weigh most under a discount, but memories' units grow without end.
+        yield from encoder.freezing(rows.X, rows.Y, rows.weights / rows.weights.max())
+        return encoder
+
+    def _more(self, taken: int) -> bool:
+        """Whether many more rows are there to be taken in together; once not, never again."""
+        if self._gathered is None and len(self.later) - taken < MANY:
+            self._gathered = taken
+        return self._gathered is None or taken < self._gathered
+
+    def _variances(self) -> Array:
+        return self._spread
+
+    def state(self) -> State:
+        """Values for a checkpoint, but for the settings."""
+        rows = KeptRows(self.rows.X.shape[1], self.rows.Y.shape[1])
+        rows.add(self.rows)
+        spread = np.where(np.isinf(self._spread), 0.0, self._spread)
+        own = {} if self._gathered is None else {"gathered": self._gathered}
+        return own | {
+            "n_samples": self.n_samples, "scale": self.scale, "spread": spread, "units": self.units,
+            "credit": self._credit,
+            **nested("rows", rows.state()), **nested("later", self.later.state()),
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, settings: Settings, saved: StateReader, n_features: int, n_outputs: int) -> Build:
+        """The build that `state` has described."""
+        rows = KeptRows(n_features, n_outputs)
+        rows.restore(saved.part("rows"))
+        spread = saved.array("spread", (n_outputs,))
+        spread[spread == 0.0] = np.inf  # outputs that never vary; a file has finite numbers only
+        n_samples, scale = saved.count("n_samples"), saved.positive("scale")
+        build = cls(settings, rows.rows, n_samples, spread, scale)
+        build.later.restore(saved.part("later"))
+        build.units, build._credit = saved.count("units"), saved.number("credit")
+        if saved.has("gathered"):
+            build._gathered = saved.count("gathered", at_most=len(build.later))
+        return build
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_work": None}
+
+
+def payment(rows: int, n_samples: int) -> float:
+    """Cost that a call pays which brings the last rows of so many."""
+    return float("inf") if AT_ONCE * rows >= n_samples else PER_ROW * rows

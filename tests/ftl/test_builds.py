@@ -1,0 +1,239 @@
+"""Work that is spread over calls: what a call pays for, and what comes of it."""
+
+import copy
+import pickle
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import losse.ftl.build
+import losse.ftl.ridge_selector
+import losse.ftl.solvers.exact
+import losse.ftl.solvers.renewal
+from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
+from losse.ftl.build import Build
+from losse.ftl.kept_rows import Rows
+from losse.ftl.settings import Settings
+from losse.work import UNIT
+from tests.ftl.models import X, Y, assert_identical, memory
+
+ENCODER = AdaptiveEncoder(6, 3, n_stages=1, warm_up=160)
+PAID = 6e6
+
+
+@pytest.fixture
+def slow():
+    """As if all work took long: a build lasts for many calls."""
+    with (
+        patch.object(losse.ftl.build, "PER_ROW", PAID),
+        patch.object(losse.ftl.solvers.renewal, "PER_ROW", 5e3),
+        patch.object(losse.ftl.ridge_selector, "UNIT", 0.0),
+        patch.object(losse.ftl.ridge_selector, "APART", 3),
+    ):
+        yield
+
+
+def model(**parameters):
+    return FTLRegressor(ENCODER, **{"ridge": 1e-3} | parameters)
+
+
+def learn(model, first, last, size=4):
+    for start in range(first, last, size):
+        rows = slice(start, min(start + size, last))
+        model.partial_fit(X[rows], Y[rows])
+    return model
+
+
+def builds(model):
+    return model._learner._build is not None
+
+
+@pytest.mark.usefixtures("slow")
+def test_the_old_encoder_serves_until_the_new_one_has_learned_all_rows():
+    warm = learn(model(), 0, 156)
+    old, errors = warm.encoder_, []
+    for start in range(156, 236, 4):
+        learn(warm, start, start + 4)
+        errors.append(np.isfinite(warm.predict(X)).all())
+        if not builds(warm):
+            break
+        assert warm.encoder_ is old
+    assert all(errors)
+    assert len(errors) > 2
+    assert isinstance(warm.encoder_, AdaptiveEncoder)
+    assert warm.encoder_ is not old
+    n = warm.n_samples_seen_
+    scratch = learn(FTLRegressor(warm.encoder_, ridge=1e-3), 0, n)
+    np.testing.assert_allclose(memory(warm).A, memory(scratch).A, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(memory(warm).B, memory(scratch).B, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.usefixtures("slow")
+def test_the_encoder_is_that_of_a_build_at_once():
+    spread = learn(model(), 0, 240).encoder_
+    with patch.object(losse.ftl.build, "PER_ROW", np.inf):
+        at_once = learn(model(), 0, 240).encoder_
+    assert at_once is not spread
+    assert spread.same_features(at_once)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("n", [160, 176, 204])
+@pytest.mark.parametrize("parameters", [{}, {"discount": 0.99, "ridge": "auto"}])
+@pytest.mark.parametrize("way", ["file", "pickle", "copy"])
+def test_a_copy_goes_on_bit_for_bit(n, parameters, way, tmp_path):
+    whole = learn(model(**parameters), 0, 240)
+    first = learn(model(**parameters), 0, n)
+    if way == "file":
+        first.save(tmp_path / "model")
+        second = FTLRegressor.load(tmp_path / "model")
+    else:
+        second = pickle.loads(pickle.dumps(first)) if way == "pickle" else copy.deepcopy(first)
+    for each in (learn(first, n, 240), learn(second, n, 240)):
+        assert_identical(each, whole)
+        assert each.ridge_ == whole.ridge_
+        assert (each.regret_ == whole.regret_).all()
+
+
+@pytest.mark.usefixtures("slow")
+def test_some_of_these_copies_were_made_in_the_middle_of_a_build():
+    assert [builds(learn(model(), 0, n)) for n in (156, 160, 168, 240)] == [
+        False, True, True, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("slow")
+def test_every_row_pays_the_same():
+    warm = learn(model(), 0, 160)
+    build = warm._learner._build
+    costs = list(build._making())
+    paid = PAID * 4
+    while builds(warm):
+        # What was paid for is done, and one unit more at most.
+        assert sum(costs[: build.units - 1]) <= paid <= sum(costs[: build.units])
+        learn(warm, warm.n_samples_seen_, warm.n_samples_seen_ + 4)
+        paid += PAID * 4
+
+
+@pytest.mark.parametrize("n", [90, 600])
+def test_units_of_the_recommended_model_are_small(n):
+    rng = np.random.default_rng(0)
+    inputs, targets = rng.normal(size=(n, 8)), rng.normal(size=(n, 4))
+    rows = Rows(inputs, np.sin(targets), np.ones(n))
+    build = Build(Settings(AdaptiveEncoder()), rows, n, np.ones(4))
+    costs = list(build._making())
+    assert max(costs) < 2 * UNIT
+    assert sum(costs) > max(costs)
+
+
+@pytest.mark.usefixtures("slow")
+def test_many_rows_at_once_pay_for_the_whole_build():
+    assert not builds(learn(model(), 0, 120).partial_fit(X[120:180], Y[120:180]))
+    begun = learn(model(), 0, 164)
+    assert builds(begun)
+    assert not builds(begun.partial_fit(X[164:200], Y[164:200]))
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("gone", [slice(80, 90), slice(164, 168)], ids=["before", "since"])
+def test_rows_unlearned_in_the_middle_of_a_build_never_come_back(gone):
+    warm = learn(model(solver="dense"), 0, 168)
+    assert builds(warm)
+    warm.unlearn(X[gone], Y[gone])
+    learn(warm, 168, 240)
+    assert not builds(warm)
+    rest = np.delete(np.arange(240), gone)
+    scratch = FTLRegressor(warm.encoder_, ridge=1e-3, solver="dense").fit(X[rest], Y[rest])
+    np.testing.assert_allclose(warm.predict(X), scratch.predict(X), atol=1e-7)
+
+
+@pytest.mark.usefixtures("slow")
+def test_merging_in_the_middle_of_a_build():
+    merged = learn(model(), 0, 164).merge(learn(model(), 200, 240))
+    assert not builds(merged)
+    assert merged.n_samples_seen_ == 204
+    whole = FTLRegressor(merged.encoder_, ridge=1e-3)
+    whole.fit(np.r_[X[:164], X[200:240]], np.r_[Y[:164], Y[200:240]])
+    np.testing.assert_allclose(memory(merged).A, memory(whole).A, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_build_that_is_interrupted_goes_on(monkeypatch):
+    warm, twin = learn(model(), 0, 160), learn(model(), 0, 160)
+    real, calls = losse.ftl.build.Leader.building, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(losse.ftl.build.Leader, "building", interrupted)
+    n = 160
+    while n < 240:
+        before = warm.n_samples_seen_
+        try:
+            learn(warm, n, n + 4)
+        except KeyboardInterrupt:
+            assert warm.n_samples_seen_ == before
+            continue
+        n += 4
+    assert len(calls) > 1
+    assert_identical(warm, learn(twin, 160, 240))
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_source_of_past_rows_and_those_since():
+    seen = []
+
+    def source():
+        return X[: seen[-1]], Y[: seen[-1]]
+
+    encoder = AdaptiveEncoder(6, 3, n_stages=1, warm_up=60)
+    warm = FTLRegressor(encoder, ridge=1e-3, past=source)
+    for start in range(0, 240, 4):
+        seen.append(start + 4)
+        warm.partial_fit(X[start : start + 4], Y[start : start + 4])
+    assert warm._learner._built == 120 or builds(warm)
+    scratch = learn(FTLRegressor(warm.encoder_, ridge=1e-3), 0, 240)
+    np.testing.assert_allclose(memory(warm).A, memory(scratch).A, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("n", [84, 90, 96, 99, 102])
+def test_an_inverse_made_beside_the_samples(n, tmp_path):
+    """D = 147: from 73 samples on, an inverse is made. Copies go on, and all are leaders."""
+    encoder = LosseEncoder(3, 6, 2, scaling=(-3, 3)).fit(X)
+    beside = learn(FTLRegressor(encoder, solver="exact", ridge=1e-3), 0, n, 3)
+    beside.save(tmp_path / "model")
+    loaded = FTLRegressor.load(tmp_path / "model")
+    exact = FTLRegressor(encoder, solver="dense", ridge=1e-3)
+    for start in range(n, 150, 3):
+        for each in (beside, loaded):
+            learn(each, start, start + 3, 3)
+        assert_identical(beside, loaded)
+    exact.fit(X[:150], Y[:150])
+    error = np.abs(beside.predict(X) - exact.predict(X)).max()
+    assert error < 0.1 * np.abs(exact.predict(X)).max()
+    objective = [_objective(each, 150) for each in (beside, exact)]
+    assert objective[0] <= 1.01 * objective[1]
+
+
+def _objective(model, n):
+    errors = ((Y[:n] - model.predict(X[:n])) ** 2).sum()
+    return errors + 1e-3 * n * (model.weights_**2).sum()
+
+
+@pytest.mark.usefixtures("slow")
+def test_rivals_are_made_one_after_the_other():
+    encoder = LosseEncoder(3, 6, 2, scaling=(-3, 3)).fit(X)
+    auto = FTLRegressor(encoder, solver="exact")
+    made = []
+    for start in range(240):
+        auto.partial_fit(X[start : start + 1], Y[start : start + 1])
+        made.append(auto._learner._leader._selector._made)
+    steps = np.diff(made)
+    assert steps.max() <= 2  # the one at hand comes with the last that is made
+    assert max(made) == 5
+    assert auto.ridge_ != 1e-3
