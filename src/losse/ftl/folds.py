@@ -11,9 +11,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg.lapack import dpotrs
 
 from losse.encoders import Encoder
 from losse.ftl.kept_rows import Rows
+from losse.ftl.solvers.base import ridge_cholesky
 from losse.typing import Array
 from losse.work import Work
 
@@ -54,14 +56,14 @@ def _errors(encoder: Encoder, rows: Rows, left_out: Rows, centred: bool) -> Work
     root = np.sqrt(rows.weights)
     mean = np.average(rows.Y, axis=0, weights=rows.weights) if centred else 0.0
     features = encoder.encode(rows.X).scaled(root)
-    # As in sample space, where one decomposition serves all ridges.
-    values, vectors = np.linalg.eigh(features.gram(features))
-    yield 10.0 * len(rows) ** 3 + float(len(rows)) ** 2 * encoder.n_active
-    known = vectors.T @ (root[:, None] * (rows.Y - mean))
-    across = features.gram(encoder.encode(left_out.X)).T @ vectors
+    gram = features.gram(features)  # as in sample space
+    across = features.gram(encoder.encode(left_out.X)).T
+    known = root[:, None] * (rows.Y - mean)
+    yield (gram.size + across.size) * float(encoder.n_active)
     errors = np.empty((len(RIDGES), rows.Y.shape[1]))
     for k, penalty in enumerate(RIDGES * rows.weights.sum()):
-        predictions = across @ (known / (np.maximum(values, 0.0) + penalty)[:, None]) + mean
+        factor, _ = ridge_cholesky(gram.copy(), penalty)
+        predictions = across @ dpotrs(factor, known, lower=1)[0] + mean
         errors[k] = left_out.weights @ (left_out.Y - predictions) ** 2
-    yield float(len(RIDGES)) * across.size
+        yield float(len(rows)) ** 3
     return errors

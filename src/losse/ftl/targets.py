@@ -150,7 +150,7 @@ class CentredTargets(Targets):
         out = np.empty((len(Y), self.n_columns))
         np.subtract(Y, self.shift, out=out[:, :-1])
         out[:, -1] = 1.0
-        if not self.scale.all():
+        if len(Y) and not self.scale.all():
             self._settle(_spread(out[:, :-1], np.ones(len(Y))))
         out[:, :-1] *= _inverse(self.scale)
         return out
