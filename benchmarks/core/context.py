@@ -38,24 +38,13 @@ class Budget(NamedTuple):
     exact_check_every: int
     large_rows: int
     large_reference_rows: int
-    growth_marks: tuple[int, ...]
     recommended_rows: int
     startup_repeats: int
 
 
 BUDGETS = {
-    "quick": Budget(600, 3, 4_500, 250, 7_000, 250, (1_000, 10_000, 30_000), 2_000, 3),
-    "full": Budget(
-        4_000,
-        10,
-        8_000,
-        25,
-        8_000,
-        6_000,
-        (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
-        30_000,
-        7,
-    ),
+    "quick": Budget(600, 3, 4_500, 250, 7_000, 250, 2_000, 3),
+    "full": Budget(4_000, 10, 8_000, 25, 8_000, 6_000, 30_000, 7),
 }
 
 

@@ -40,7 +40,9 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     assert (tmp_path / "learning_curve.png").stat().st_size > 1000
     saved = {path.name for path in latest_checkpoint(tmp_path / "losse_seed0").iterdir()}
     assert {"agent.zip", "replay_buffer.pkl", "world_model.losse"} <= saved
-    assert "step 100: return " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Preset for CartPole-v1 (--preset none: plain defaults): " in shown
+    assert "step 100: return " in shown
 
     with pytest.raises(SystemExit):
         main(["train", *OPTIONS, "--steps", "150", "--out", str(tmp_path)])

@@ -51,7 +51,7 @@ def builds(model):
 
 @pytest.mark.usefixtures("slow")
 def test_the_old_encoder_serves_until_the_new_one_has_learned_all_rows():
-    warm = learn(model(center=False), 0, 156)
+    warm = learn(model(center=False), 0, 156)  # sums in the same units
     old, errors = warm.encoder_, []
     for start in range(156, 236, 4):
         learn(warm, start, start + 4)

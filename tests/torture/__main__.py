@@ -24,7 +24,7 @@ from tests.torture.fuzz import fuzz
 from tests.torture.machine import COUNTS, Life
 
 RECORDS = Path(__file__).parents[2] / "results" / "torture" / "runs.jsonl"
-LIVES, STEPS, CHANGES, UPDATES = 20, 25, 8, 400
+LIVES, STEPS, CHANGES, UPDATES = 8, 25, 4, 240
 """Of one round: models, calls of each, changes of each file, and updates in which none leaks."""
 
 

@@ -1,27 +1,31 @@
-"""Growth of the cost of a row, and of memory, with the number of rows learned.
+"""Growth of the cost of a row, and of memory, with the number of rows learned, to a million.
 
-The transitions are learned again and again until there are enough. On the way to each mark they
-come in large batches, whose time does not count.
+The first rows are learned one after the other. Then a model is merged with a copy of itself, over
+and over, which doubles the number of its rows in the time of one solution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.core.context import ALL_ROWS, Bench
+from benchmarks.core.context import Bench, Solver
 from benchmarks.core.peak_memory import resident
 from benchmarks.core.sections.exact_30 import BATCH
 from benchmarks.core.sections.update_30 import N_GRIDS
 from benchmarks.measures import Measure, Outcome, duration
-from benchmarks.timing import Contender, Timings, clock
+from benchmarks.timing import Timings, clock
 
-GAP = 10_000  # rows at once on the way to a mark
+LEARNED = (1_000, 3_000, 10_000)
+"""Rows that are learned before the cost of the next ones is taken."""
+DOUBLINGS = 7
 TIMED = {"sparse": 400, "exact": 400, "dense": 4 * BATCH, "yardstick": 60}
-"""Rows that are timed at each mark."""
+"""Rows that are timed at each number."""
+SOLVERS: tuple[Solver, ...] = ("sparse", "exact", "dense")
 JUDGED_FROM = 10_000
 """Rows from which `exact` no longer works in sample space, and all of A has been touched."""
 LABELS = {
@@ -33,50 +37,44 @@ LABELS = {
 
 
 def run(bench: Bench) -> Outcome:
-    """Cost per row at each mark, beside that of the yardstick at the same time.
+    """Cost per row at growing numbers of rows, beside that of the yardstick at the same time.
 
-    Dividing by the yardstick's cost, which is the same at all marks, cancels the machine's own
-    drift.
+    Dividing by the yardstick's cost, which is always the same, cancels the machine's own drift.
     """
+    models = {solver: bench.model(N_GRIDS, solver) for solver in SOLVERS}
     contenders = [
-        bench.learning("sparse", bench.model(N_GRIDS, "sparse")),
-        bench.learning("exact", bench.model(N_GRIDS, "exact"), BATCH),
-        bench.learning("dense", bench.model(N_GRIDS, "dense"), BATCH),
+        bench.learning("sparse", models["sparse"]),
+        bench.learning("exact", models["exact"], BATCH),
+        bench.learning("dense", models["dense"], BATCH),
         bench.learning("yardstick", bench.yardstick(N_GRIDS)),
     ]
-    marks = bench.budget.growth_marks
+    contenders[-1].task(0, 2)
     costs: dict[str, list[float]] = {contender.name: [] for contender in contenders}
-    memory, seen = [], 0
-    for mark in marks:
-        for contender in contenders:
-            if contender.name != "yardstick":
-                advance(contender, seen, mark)
-            bench.step(f"{contender.name} to {mark:,} rows")
-        seen = mark + max(TIMED.values())
+    numbers, memory, seen = [], [], 0
+    for stage in range(len(LEARNED) + DOUBLINGS):
+        for contender, model in zip(contenders, models.values(), strict=False):
+            if stage < len(LEARNED):
+                contender.task(seen, LEARNED[stage])
+            else:
+                model.merge(deepcopy(model))
+        seen = LEARNED[stage] if stage < len(LEARNED) else seen
+        numbers.append(models["sparse"].n_samples_seen_)
         for contender in contenders:
             taken = Timings()
-            first = mark % (ALL_ROWS - GAP)
-            clock(contender, first, first + TIMED[contender.name], taken)
+            clock(contender, seen, seen + TIMED[contender.name], taken)
             costs[contender.name].append(taken.mean)
+        seen += max(TIMED.values())
         memory.append(resident("VmRSS"))
+        bench.step(f"{numbers[-1]:,} rows")
     return Outcome(
-        measures=[growth(name, marks, costs) for name in TIMED if name != "yardstick"],
-        details={"rows": marks, "seconds_per_row": costs, "resident_bytes": memory},
-        curve=list(zip(map(float, marks), costs["sparse"], strict=True)),
+        measures=[growth(solver, numbers, costs) for solver in SOLVERS],
+        details={"rows": numbers, "seconds_per_row": costs, "resident_bytes": memory},
+        curve=list(zip(map(float, numbers), costs["sparse"], strict=True)),
     )
 
 
-def advance(contender: Contender, seen: int, mark: int) -> None:
-    """Learn rows up to a mark in large batches."""
-    while seen < mark:
-        count = min(GAP, mark - seen)
-        first = seen % (ALL_ROWS - GAP)
-        contender.task(first, first + count)
-        seen += count
-
-
-def growth(name: str, marks: tuple[int, ...], costs: dict[str, list[float]]) -> Measure:
-    """Cost at the last mark over that at the first judged one, both relative to the yardstick."""
+def growth(name: str, marks: Sequence[int], costs: dict[str, list[float]]) -> Measure:
+    """Cost at the last number over that at the first judged one, relative to the yardstick."""
     judged = next((k for k, mark in enumerate(marks) if mark >= JUDGED_FROM), 0)
     early, late = (costs[name][k] / costs["yardstick"][k] for k in (judged, -1))
     return Measure(

@@ -7,6 +7,8 @@ have their weights, and building anew means making another `Leader`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,6 +29,27 @@ from losse.work import Work, blocks
 _CHUNK_ENTRIES = 1 << 22
 # Operations that take as long as the encoding of a row.
 _ENCODING = 1e6
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Predictions of weights for the features of an encoder, and of what the targets stand for."""
+
+    encoder: Encoder
+    targets: Targets
+    weights: Array
+    mean: Array
+
+    @property
+    def n_features(self) -> int:
+        """Width of the inputs."""
+        return self.encoder.n_features_in_
+
+    def predict(self, X: Array) -> Array:
+        """Predicted targets, (n, n_outputs)."""
+        out = aligned((len(X), self.weights.shape[1]))
+        self.encoder.times(X, self.weights, out)
+        return self.targets.predictions(out, self.mean)
 
 
 class Leader:
@@ -89,10 +112,15 @@ class Leader:
 
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
-        W = self._solver.weights
-        out = aligned((len(X), W.shape[1]))
-        self.encoder.times(X, W, out)
-        return self.targets.predictions(out, self._solver.memory)
+        mean = self.targets.mean(self._solver.memory)
+        return Predictor(self.encoder, self.targets, self._solver.weights, mean).predict(X)
+
+    def frozen(self) -> Predictor:
+        """What predicts as this leader does now, and stays as it is."""
+        mean, W = self.targets.mean(self._solver.memory), self._solver.weights
+        frozen = aligned(W.shape)
+        frozen[:] = W
+        return Predictor(self.encoder, copy(self.targets), frozen, mean)
 
     def variances(self, X: Array, unit: float, discount: float) -> Array:
         """Variances of targets, (n, n_outputs); ``unit`` is the weight that counts as one row."""

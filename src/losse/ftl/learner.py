@@ -29,7 +29,7 @@ from losse.encoders import registry as encoders
 from losse.ftl.build import Build, payment
 from losse.ftl.discounting import Discounting
 from losse.ftl.kept_rows import KeptRows, Rows
-from losse.ftl.leader import Leader
+from losse.ftl.leader import Leader, Predictor
 from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
 from losse.ftl.settings import Settings
@@ -153,6 +153,10 @@ class Learner:
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
         return self._leader.predict(X)
+
+    def frozen(self) -> Predictor:
+        """What predicts as this learner does now, and stays as it is."""
+        return self._leader.frozen()
 
     def predict_std(self, X: Array) -> tuple[Array, Array]:
         """Predicted targets and their standard deviations, (n, n_outputs) each."""

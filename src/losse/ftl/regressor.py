@@ -23,6 +23,7 @@ from losse.encoders import Encoder
 from losse.encoders import registry as encoders
 from losse.ftl import checkpoint
 from losse.ftl.kept_rows import Rows
+from losse.ftl.leader import Predictor
 from losse.ftl.learner import Learner
 from losse.ftl.prequential import Curve
 from losse.ftl.settings import Settings, Source
@@ -165,6 +166,9 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         one percent. Models of more than 8192 features with more than 1500 samples iterate instead,
         up to 300 passes through A for every eight rows.
 
+        While another thread changes the model, predictions without ``return_std`` do not wait for
+        it: they are those of the moment before the change.
+
         >>> import numpy as np
         >>> X = np.linspace(-1, 1, 200)[:, None]
         >>> model = FTLRegressor().fit(X, X[:, 0])
@@ -174,12 +178,27 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         if not hasattr(self, "_learner"):
             check_is_fitted(self)
+        if not return_std:
+            return self.read(lambda view: self._predicted(X, *view))
         with self.lock:
             rows = check_inputs(self, X, reset=False)
-            if not return_std:
-                return self._shaped(self._learner.predict(rows))
             mean, std = self._learner.predict_std(rows)
             return self._shaped(mean), self._shaped(std)
+
+    def _predicted(self, X: npt.ArrayLike, learned: Learner | Predictor, single: bool) -> Array:
+        rows = check_inputs(self, X, reset=False)
+        if rows.shape[1] != learned.n_features:  # `fit` is changing to others
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but the model {learned.n_features} at present."
+            )
+        predictions = learned.predict(rows)
+        return predictions[:, 0].copy() if single else predictions.copy()
+
+    def _live(self) -> tuple[Learner, bool]:
+        return self._learner, self._single
+
+    def _snapshot(self) -> tuple[Predictor, bool] | None:
+        return (self._learner.frozen(), self._single) if hasattr(self, "_learner") else None
 
     def unlearn(
         self,
@@ -219,7 +238,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        with self.lock:
+        with self.changing():
             rows, counted, _ = self._checked(X, y, sample_weight, self.n_outputs_)
             ages = check_ages(age, len(counted))[counted]
             if len(rows) > self.n_samples_seen_:
@@ -248,7 +267,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         300
         """
         self._require_regressor(other)
-        with locked(self, other), deferred_interrupts():
+        with locked(self, other), self.changing(), deferred_interrupts():
             self._absorb(other)
             self._solve()
         return self
@@ -483,7 +502,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
             settings.check()
         n_outputs = None if reset else self.n_outputs_
         rows, _, single = self._checked(X, y, sample_weight, n_outputs)
-        with self.lock:
+        with self.changing():
             if reset:
                 learner = Learner(settings, rows)
                 with deferred_interrupts():

@@ -78,7 +78,7 @@ class Targets:
         """Weights, or anything that is linear in the targets, for targets less a mean."""
         return columns
 
-    def predictions(self, columns: Array, memory: Memory) -> Array:
+    def predictions(self, columns: Array, mean: Array) -> Array:
         """Targets, (n, n_outputs), that the weights times features stand for."""
         return columns[:, : self.n_outputs]
 
@@ -165,11 +165,11 @@ class CentredTargets(Targets):
         """Weights, or anything that is linear in the targets, for targets less a mean."""
         return np.asarray(columns - columns[:, self.n_outputs, None] * mean)
 
-    def predictions(self, columns: Array, memory: Memory) -> Array:
+    def predictions(self, columns: Array, mean: Array) -> Array:
         """Targets, (n, n_outputs), that the weights times features stand for."""
         S = self.n_outputs
         rest = 1.0 - columns[:, S, None]
-        return self.shift + self.scale * (columns[:, :S] + rest * self.mean(memory)[:S])
+        return self.shift + self.scale * (columns[:, :S] + rest * mean[:S])
 
     def change_from(self, other: Targets) -> Change:
         """How the other's units become these."""

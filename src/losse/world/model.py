@@ -95,7 +95,7 @@ class WorldModel(Guarded, ABC):
             targets[:, d] = rows.rewards
         if self.termination == "learned":
             targets[:, -1] = rows.terminated
-        with self.lock, deferred_interrupts():
+        with self.changing(), deferred_interrupts():
             self._learn(rows.obs, rows.actions, targets)
             self.n_transitions += n
 
@@ -128,17 +128,20 @@ class WorldModel(Guarded, ABC):
         n, d = states.shape
         chosen = self.actions.inputs("actions", actions, n)
         std = np.empty((0, d))
-        with self.lock:
-            if n == 0:
-                targets = np.empty((0, self._n_targets))
-            elif return_std:
+        if n == 0:
+            targets = np.empty((0, self._n_targets))
+        elif return_std:
+            with self.lock:
                 targets, deviations = self._predict_std(states, chosen)
-                std = deviations[:, :d]
-            else:
-                targets = self._predict(states, chosen)
+            std = deviations[:, :d]
+        else:
+            targets = self.read(lambda predict: predict(states, chosen))
         next_obs = self.observations.restore(states + targets[:, :d])
         imagined = (next_obs, *self._outcome(obs, actions, next_obs, targets))
         return (*imagined, std) if return_std else imagined
+
+    def _live(self) -> Callable[..., Array]:
+        return self._predict
 
     def rollout(
         self,

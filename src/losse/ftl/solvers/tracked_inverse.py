@@ -50,8 +50,10 @@ class TrackedInverse:
         self.ridge = ridge
         size = padded(memory.dimension)
         self._P = aligned((size, size))
-        self._pending = aligned((PENDING, size))
+        self._pending = aligned((2 * PENDING, size))
         self._count = 0
+        self._entering = 0  # rows of it that enter P, a few columns at a time
+        self._entered = 0  # columns that they have entered with, and that are zero since
         self._sign = 1.0
         self.weights = aligned(memory.B.shape)
         self._residual = aligned(memory.B.shape)
@@ -78,7 +80,7 @@ class TrackedInverse:
         """Let P be an inverse that is done, as work in units."""
         self._P = yield from inversion.result()
         self._lambda = self._own_lambda = inversion.ridge
-        self._count = 0
+        self._count = self._entering = self._entered = 0
         self.renewed = True
 
     def follow_only(self, features: Features) -> None:
@@ -154,6 +156,8 @@ class TrackedInverse:
             "P": self._P[:D, :D],
             "pending": self._pending[: self._count, :D],
             "count": self._count,
+            "entering": self._entering,
+            "entered": self._entered,
             "negative": self._sign < 0,
             "residual": self._residual[:, : self.memory.n_outputs],
         }
@@ -166,7 +170,10 @@ class TrackedInverse:
         # Files of version 0.1 have padding below, too.
         rows = len(self._P) if saved.has_shape("P", self._P.shape) else D
         saved.columns("P", out=self._P[:rows], width=D)
-        self._count = saved.count("count", at_most=PENDING)
+        self._count = saved.count("count", at_most=len(self._pending))
+        if saved.has("entering"):  # not in version 0.1
+            self._entering = saved.count("entering", at_most=self._count)
+            self._entered = saved.count("entered", at_most=len(self._P))
         saved.columns("pending", out=self._pending[: self._count], width=D)
         self._sign = -1.0 if saved.flag("negative") else 1.0
         saved.columns("residual", out=self._residual, width=self.memory.n_outputs)
@@ -231,9 +238,10 @@ class TrackedInverse:
     def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
         """P -= s T^T T for samples that came or went; returns L and T."""
         n = len(features)
-        if self._count + n > PENDING or sign != self._sign:
+        if self._count + n > len(self._pending) or sign != self._sign:
             self._push()
             self._sign = sign
+        self._push_some(n)
         T = self._times_inverse(features)
         L = np.linalg.cholesky(np.eye(n) + sign * features.inner(T))
         if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
@@ -300,10 +308,32 @@ class TrackedInverse:
         out -= self._sign * (pending.T @ (pending @ X))
         return out
 
+    def _push_some(self, rows: int) -> None:
+        """Let what is pending enter P, when it is much, little by little as rows come.
+
+        P - s T^T T stays the same: where columns have entered P, those of T become zero.
+        """
+        if self._entering == 0 and self._count >= PENDING:
+            self._entering = self._count
+        if self._entering == 0:
+            return
+        P, T = self._P, self._pending[: self._entering]
+        first = self._entered
+        last = min(first - (-2 * rows * len(P) // PENDING), len(P))
+        P[first:last, first:] -= self._sign * (T[:, first:last].T @ T[:, first:])
+        P[last:, first:last] = P[first:last, last:].T
+        T[:, first:last] = 0.0
+        self._entered = last
+        if last == len(P):
+            left = self._count - self._entering
+            self._pending[:left] = self._pending[self._entering : self._count]
+            self._count, self._entering, self._entered = left, 0, 0
+            self.renewed = True
+
     def _push(self) -> None:
         """P -= s T^T T, with s the sign of what is pending."""
         T = self._pending[: self._count].T
         dsyrk(-self._sign, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
         mirror(self._P)
-        self._count = 0
+        self._count = self._entering = self._entered = 0
         self.renewed = True

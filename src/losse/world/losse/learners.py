@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from losse.encoders import Encoder, LosseEncoder
 from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import Rows
+from losse.ftl.leader import Predictor
 from losse.ftl.learner import Learner
 from losse.ftl.settings import Settings
 from losse.storage.state import State, StateReader, nested
@@ -103,13 +105,23 @@ class Learners:
 
     def predict(self, X: Array, actions: npt.NDArray[Any]) -> Array:
         """Targets, zero where nothing was learned."""
-        if self._count == 1 and self.started:
-            return self.started[0].predict(X)
+        return self._predicted(self.started, X, actions)
+
+    def frozen(self) -> Callable[[Array, npt.NDArray[Any]], Array]:
+        """What predicts as these learners do now, and stays as it is."""
+        frozen = {k: learner.frozen() for k, learner in self.started.items()}
+        return lambda X, actions: self._predicted(frozen, X, actions)
+
+    def _predicted(
+        self, started: Mapping[int, Learner | Predictor], X: Array, actions: npt.NDArray[Any]
+    ) -> Array:
+        if self._count == 1 and started:
+            return started[0].predict(X)
         order, parts = self._grouped(actions)
         rows, grouped = X[order], np.zeros((len(X), self._n_targets))
         for k, part in parts:
-            if k in self.started:
-                grouped[part] = self.started[k].predict(rows[part])
+            if k in started:
+                grouped[part] = started[k].predict(rows[part])
         targets = np.empty(grouped.shape)
         targets[order] = grouped
         return targets

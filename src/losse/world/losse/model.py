@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.settings import Settings
 from losse.interrupts import deferred_interrupts
-from losse.locking import locked
+from losse.locking import UNCOPIED, locked
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
@@ -136,7 +136,7 @@ class LosseWorldModel(CheckpointedModel):
                 )
             cls = type(self)
             empty = cls.__new__(cls)
-            own = {name: value for name, value in vars(self).items() if name != "_lock"}
+            own = {name: value for name, value in vars(self).items() if name not in UNCOPIED}
             fresh = {"inputs": deepcopy(self.inputs), "learners": self.learners.like()}
             empty.__dict__.update(own | fresh, n_transitions=0)
             return empty
@@ -149,7 +149,7 @@ class LosseWorldModel(CheckpointedModel):
         """
         if not isinstance(other, type(self)):
             raise TypeError(f"other={other!r} is not a LosseWorldModel: only those can be merged.")
-        with locked(self, other), deferred_interrupts():
+        with locked(self, other), self.changing(), deferred_interrupts():
             self._require_mergeable(other)
             self.learners.merge(other.learners)
             self.n_transitions += other.n_transitions
@@ -206,6 +206,10 @@ class LosseWorldModel(CheckpointedModel):
 
     def _predict(self, states: Array, actions: npt.NDArray[Any]) -> Array:
         return self.learners.predict(self.inputs.matrix(states, actions), actions)
+
+    def _snapshot(self) -> Callable[..., Array]:
+        inputs, predict = self.inputs, self.learners.frozen()
+        return lambda states, actions: predict(inputs.matrix(states, actions), actions)
 
     def _predict_std(self, states: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
         return self.learners.predict_std(self.inputs.matrix(states, actions), actions)
