@@ -11,6 +11,7 @@ import losse.ftl.build
 import losse.ftl.ridge_selector
 import losse.ftl.solvers.exact
 import losse.ftl.solvers.renewal
+import losse.ftl.solvers.tracked_inverse
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse.ftl.build import Build
 from losse.ftl.kept_rows import Rows
@@ -237,3 +238,24 @@ def test_rivals_are_made_one_after_the_other():
     assert steps.max() <= 2  # the one at hand comes with the last that is made
     assert max(made) == len(losse.ftl.ridge_selector.WIDE)
     assert auto.ridge_ != 1e-3
+
+
+@pytest.mark.parametrize("size", [1, 5, 20])
+def test_rows_enter_the_inverse_little_by_little(size, tmp_path, monkeypatch):
+    monkeypatch.setattr(losse.ftl.solvers.tracked_inverse, "PENDING", 16)
+    encoder = LosseEncoder(3, 6, 2, scaling=(-3, 3)).fit(X)
+    model = learn(FTLRegressor(encoder, solver="exact", ridge=1e-3), 0, 120, size)
+    model.save(tmp_path / "model")
+    loaded = FTLRegressor.load(tmp_path / "model")
+    entered = set()
+    for start in range(120, 240, size):
+        for each in (model, loaded):
+            learn(each, start, start + size, size)
+        entered.add(model._learner._leader._solver._follower._entered)
+    assert_identical(model, loaded)
+    assert len(entered) > 1 or size == 20
+    exact = FTLRegressor(encoder, solver="dense", ridge=1e-3).fit(X, Y)
+    assert _objective(model, 240) <= 1.01 * _objective(exact, 240)
+    model.unlearn(X[:8], Y[:8])  # which pushes all that is pending
+    exact.unlearn(X[:8], Y[:8])
+    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-5)

@@ -141,7 +141,7 @@ class ExactSolver(Solver):
     def _renew_if_due(self, rows: int) -> None:
         """Begin to make an inverse when the method at work comes to its end."""
         memory = self.memory
-        if self._renewal is not None or memory.large or memory.total == 0.0:
+        if self._renewal is not None or memory.large:
             return
         if self._samples is not None:
             due = self._samples.size + rows > self._half
@@ -149,7 +149,7 @@ class ExactSolver(Solver):
             due = isinstance(self._follower, TrackedInverse) and self._follower.off > 1.0
         if not due:
             return
-        if worthwhile(memory, rows):
+        if memory.total > 0.0 and worthwhile(memory, rows):
             self._renewal = Renewal(memory, self.ridge, self._no_features)
             self._renewal.begin()
         else:
