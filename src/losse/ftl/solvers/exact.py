@@ -327,6 +327,8 @@ class ExactSolver(Solver):
             own = {"method": "inverse"} | nested("inverse", self._follower.state())
         elif self._follower is not None:
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
+        if self._trace is not None:  # to make it from A would let rows enter A that wait
+            own["trace"] = self._trace
         if self._renewal is not None:
             own |= {"renewing": True} | nested("renewal", self._renewal.state())
         return state | own
@@ -350,6 +352,8 @@ class ExactSolver(Solver):
             follower = self._new_iteration()
             follower.restore(saved.part(method))
             self._follower = follower
+        if saved.has("trace"):  # not in version 0.1
+            self._trace = saved.number("trace", at_least=0.0)
         if saved.has("renewing"):
             self._renewal = Renewal(self.memory, self.ridge, self._no_features)
             self._renewal.restore(saved.part("renewal"))
