@@ -54,7 +54,7 @@ def test_deviations_follow_what_is_learned(model, size, asked):
             model.predict(X[:3], return_std=True)
     _, std = model.predict(X, return_std=True)
     weights = model.discount ** np.arange(239.0, -1, -1)
-    expected = closed_form(features(model), model.weights_, weights, model.discount)
+    expected = closed_form(model, weights, model.discount)
     np.testing.assert_allclose(std, expected, rtol=0.1)
 
 

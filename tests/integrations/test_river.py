@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("river")
 
 from river import checks, compose, evaluate, metrics, preprocessing
-from river.datasets import synth
+from river.datasets import TrumpApproval, synth
 
 from losse.integrations import named
 from losse.integrations.river import LosseMultiTargetRegressor, LosseRegressor
@@ -74,6 +74,19 @@ def test_the_order_of_features_changes_not_a_bit(solver):
     straight = learned(LosseRegressor(**SMALL, solver=solver))
     other = learned(LosseRegressor(**SMALL, solver=solver), shuffled(stream()))
     assert predictions(straight) == predictions(other)
+
+
+def test_a_fixed_scaler_is_no_matter_and_a_running_one_hides_what_was_learned():
+    def error(model):
+        return evaluate.progressive_val_score(TrumpApproval().take(300), model, metrics.MAE()).get()
+
+    def fixed(x):
+        return {name: (value - 40.0) / 5.0 for name, value in x.items()}
+
+    model = LosseRegressor(**SMALL)
+    alone = error(model.clone())
+    assert error(compose.FuncTransformer(fixed) | model.clone()) == pytest.approx(alone, rel=1e-3)
+    assert error(preprocessing.StandardScaler() | model.clone()) > 1.2 * alone
 
 
 @pytest.mark.parametrize("discount", [1.0, 0.99])

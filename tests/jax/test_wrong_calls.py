@@ -86,6 +86,9 @@ def test_what_has_no_functional_form_is_refused():
     discounted = FTLRegressor(LosseEncoder(n_grids=2), discount=0.9).fit(X, Y)
     with pytest.raises(ValueError, match=r"discount=0\.9"):
         losse.jax.from_regressor(discounted)
+    weighted = FTLRegressor(LosseEncoder(n_grids=2, linear=3.0), center=False).fit(X, Y)
+    with pytest.raises(ValueError, match=r"linear=3\.0"):
+        losse.jax.from_regressor(weighted)
     with pytest.raises(ValueError, match="center='auto'"):
         losse.jax.from_regressor(FTLRegressor(LosseEncoder(n_grids=2)).fit(X, Y))
     with pytest.raises(TypeError, match="is not an FTLRegressor"):

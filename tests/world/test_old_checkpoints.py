@@ -17,7 +17,7 @@ COLUMNS = ("obs", "actions", "rewards", "next_obs", "terminated")
     [
         ("losse", "two", 1e-12, 1e-9),
         ("losse_push", "push", 1e-12, 1e-9),
-        ("losse_warming", "two", 1e-12, 1e-9),
+        ("losse_warming", "two", 1e-12, 0.01),  # made anew, with a ridge that is cross-validated
         ("neural_full_replay", "two", 1e-6, 1e-3),  # single precision
         ("neural_si", "two", 1e-6, 1e-3),
     ],

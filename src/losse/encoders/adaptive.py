@@ -48,7 +48,9 @@ class AdaptiveEncoder(SoftGridEncoder):
         Rows of a stream from which a model learns the encoder for good. It is learned for the time
         being from a quarter of them, a sixteenth and so on.
     linear
-        Whether a one, the scaled inputs and the cascade's predictions stand beside the grids.
+        Whether a one, the scaled inputs and the cascade's predictions stand beside the grids. A
+        number multiplies the one and the inputs, so that a ridge weighs on them the less, by its
+        square: what noise makes the model give up first are the grids, not the linear part.
     scaling
         As in `LosseEncoder`.
     seed
@@ -90,7 +92,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         *,
         n_stages: int = 3,
         warm_up: int = 8000,
-        linear: bool = True,
+        linear: bool | float = 10.0,
         scaling: ScalingChoice = "standard",
         seed: int = 0,
     ) -> None:
@@ -168,7 +170,11 @@ class AdaptiveEncoder(SoftGridEncoder):
 
     def _seen(self, X: Array) -> tuple[Array, Array | None]:
         rows = with_one(apply_cascade(self._stages, self._scaled(X)))
-        return rows, rows if self.linear else None
+        if not self.linear or self.linear == 1.0:
+            return rows, rows if self.linear else None
+        terms = rows.copy()
+        terms[:, : self.n_features_in_ + 1] *= self.linear
+        return rows, terms
 
     def _pad(self, projection: Array) -> Array:
         """With the offsets as the directions of the input that is always one."""

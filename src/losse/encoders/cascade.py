@@ -38,8 +38,9 @@ FOUND = 0.8
 PLACES = 800
 """Rows at which gradients are taken."""
 FIRST_RIDGE = 1e-3
-RIDGES = (1e-4, 1e-3, 1e-2)
-"""Of which a stage takes the one with the least error on rows left out."""
+RIDGES, LARGEST_RIDGE = (1e-4, 1e-3, 1e-2), 100.0
+"""Of which a stage takes the one with the least error on rows left out; if it is the largest, ten
+times as much is tried, and so on."""
 JUDGES = 300
 """Rows left out that choose a ridge, at least."""
 # Operations that take as long as a unit of a stage.
@@ -230,7 +231,8 @@ def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal |
     right = F.T @ Q if n >= D else Q
     judges = slice(None, None, max(1, n // JUDGES))
     best, least = None, np.inf
-    for ridge in ridges:
+    tried = list(ridges)
+    for ridge in tried:
         L = _factor(system, ridge * n)
         fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
         yield len(L) ** 3 + 2.0 * len(L) ** 2 * Q.shape[1]
@@ -240,6 +242,8 @@ def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal |
             error = float((residual**2).sum())
         if best is None or error < least:
             best, least = fit, error
+            if len(ridges) > 1 and ridge == tried[-1] < LARGEST_RIDGE:
+                tried.append(10.0 * ridge)
     assert best is not None
     return best
 

@@ -32,7 +32,8 @@ class LosseEncoder(SoftGridEncoder):
         follow most targets of ten or more inputs better.
     linear
         Whether a one and the scaled inputs themselves stand beside the grids: n_features + 1 more
-        features, always active. The grids are then left with what is not linear.
+        features, always active. The grids are then left with what is not linear. A number
+        multiplies these features, so that a ridge weighs on them the less, by its square.
     scaling
         ``None``: inputs are already within about [-3, 3]. ``"standard"``: subtract the mean and
         divide by the standard deviation of the data given to `fit`, clip to [-3, 3].
@@ -71,7 +72,7 @@ class LosseEncoder(SoftGridEncoder):
         grid_dim: int = 2,
         *,
         inputs_per_axis: int | None = None,
-        linear: bool = False,
+        linear: bool | float = False,
         scaling: ScalingChoice = "standard",
         seed: int = 0,
     ) -> None:

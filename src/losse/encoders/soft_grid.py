@@ -1,5 +1,7 @@
 """`SoftGridEncoder`, the base of the soft-binning encoders: grids, and affine terms beside them."""
 
+from numbers import Real
+
 import numpy as np
 
 from losse._kernels.encode import soft_bins
@@ -12,11 +14,13 @@ from losse.typing import Array
 class SoftGridEncoder(GridEncoder):
     """The 2^rho edges around an input in every grid; with ``linear``, also a one and the input."""
 
-    linear: bool
+    linear: bool | float
 
     def check_parameters(self) -> None:
-        if not isinstance(self.linear, bool | np.bool_):
-            raise TypeError(f"linear={self.linear!r} must be True or False.")
+        if not isinstance(self.linear, bool | np.bool_ | Real):
+            raise TypeError(f"linear={self.linear!r} must be True, False or a number above 0.")
+        if not 0 <= self.linear < np.inf:
+            raise ValueError(f"linear={self.linear!r} must be True, False or a number above 0.")
         super().check_parameters()
 
     @property
@@ -64,7 +68,7 @@ class SoftGridEncoder(GridEncoder):
 
     def _seen(self, X: Array) -> tuple[Array, Array | None]:
         """What the grids see of the inputs, before the input map; and the affine terms."""
-        return X, with_one(self._scaled(X)) if self.linear else None
+        return X, float(self.linear) * with_one(self._scaled(X)) if self.linear else None
 
 
 def with_one(rows: Array) -> Array:

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 from losse.encoders import Encoder
+from losse.ftl import folds
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader
 from losse.ftl.settings import Settings
@@ -96,13 +97,15 @@ class Build:
 
     def _making(self) -> Work[Leader]:
         settings, rows, n = self._settings, self.rows, len(self.rows)
-        # The latest rows, which the encoder has not seen, say which ridge suits it.
-        tested = n // TESTED if settings.ridge == "auto" and n >= LEAST_TESTED else 0
+        ridge, tested = None, 0
+        if settings.ridge == "auto" and folds.suit(n):
+            ridge = yield from folds.best_ridge(rows, settings.centred, self._encoding)
+        elif settings.ridge == "auto" and n >= LEAST_TESTED:
+            # The latest rows, which the encoder has not seen, say which ridge suits it.
+            tested = n // TESTED
         seen = rows[: n - tested]
-        encoder = _new_encoder(settings.encoder, len(seen))
-        # The latest rows weigh most under a discount, but memories' units grow without end.
-        yield from encoder.freezing(seen.X, seen.Y, seen.weights / seen.weights.max())
-        leader = Leader(settings, encoder, new_targets(settings, seen))
+        encoder = yield from self._encoding(seen)
+        leader = Leader(settings, encoder, new_targets(settings, seen), ridge)
         yield from leader.building(rows, tested)
         taken = 0
         while self._more(taken):
@@ -116,6 +119,15 @@ class Build:
         if taken < len(self.later):
             leader.learn(self.later.rows[taken:], self._variances)
         return leader
+
+    def _encoding(self, rows: Rows) -> Work[Encoder]:
+        """An encoder for some rows."""
+        given = self._settings.encoder
+        enough = len(rows) >= min(LEAST_ROWS, max(1, given.warm_up))
+        encoder: Encoder = clone(given) if enough else given.early()
+        # The latest rows weigh most under a discount, but memories' units grow without end.
+        yield from encoder.freezing(rows.X, rows.Y, rows.weights / rows.weights.max())
+        return encoder
 
     def _more(self, taken: int) -> bool:
         """Whether many more rows are there to be taken in together; once not, never again."""
@@ -159,10 +171,3 @@ class Build:
 def payment(rows: int, n_samples: int) -> float:
     """Cost that a call pays which brings the last rows of so many."""
     return float("inf") if AT_ONCE * rows >= n_samples else PER_ROW * rows
-
-
-def _new_encoder(given: Encoder, n: int) -> Encoder:
-    """A new encoder for so many rows."""
-    enough = n >= min(LEAST_ROWS, max(1, given.warm_up))
-    encoder: Encoder = clone(given) if enough else given.early()
-    return encoder

@@ -434,7 +434,7 @@ class Learner:
         # Before anything of that size is allocated.
         saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
         saved.require_columns("solver.memory.B", encoder.dimension, n_outputs)
-        targets = read_targets(saved.part("targets"), n_outputs)
+        targets = read_targets(settings, saved.part("targets"), n_outputs)
         learner = cls.__new__(cls)
         learner._begin(settings, encoder.n_features_in_, n_outputs)
         learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))

@@ -50,6 +50,11 @@ def from_regressor(regressor: FTLRegressor, dtype: npt.DTypeLike | None = None) 
             f"regressor.encoder_={encoder!r} has no functional form: only a LosseEncoder has one, "
             "as in FTLRegressor(LosseEncoder())."
         )
+    if encoder.linear not in (False, True):
+        raise ValueError(
+            f"regressor.encoder_.linear={encoder.linear!r} has no functional form: use True or "
+            "False."
+        )
     if regressor.discount != 1.0:
         raise ValueError(
             f"regressor.discount={regressor.discount!r} has no functional form: use discount=1."
