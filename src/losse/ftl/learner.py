@@ -418,8 +418,9 @@ class Learner:
         }
         if self._kept is not None:
             state |= nested("past", self._kept.state())
+        state["building"] = self._build is not None
         if self._build is not None:
-            state |= {"building": True} | nested("build", self._build.state())
+            state |= nested("build", self._build.state())
         return state
 
     @classmethod
@@ -442,7 +443,7 @@ class Learner:
         if saved.flag("holds_rows"):
             learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
             learner._kept.restore(saved.part("past"))
-        if saved.has("building"):
+        if saved.has("building") and saved.flag("building"):
             widths = encoder.n_features_in_, n_outputs
             learner._build = Build.read(settings, saved.part("build"), *widths)
         learner._built = saved.count("built")
