@@ -14,9 +14,12 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any
+
+from losse.interrupts import deferred_interrupts
 
 try:
     import fcntl
@@ -57,18 +60,24 @@ def replacing(
     mode = _mode(target)
     _remove_stale(target)
     try:
-        with _temporary(target, mode) as file:
-            try:
-                yield lambda data: _write(file, data)
-                os.fsync(file.fileno())
-                if fcntl is None:
-                    file.close()  # Windows does not rename open files
-                os.replace(file.name, target)
-            except BaseException:
+        file: FileIO | None = None
+        try:
+            with deferred_interrupts():
+                file = _temporary(target, mode)
+            yield partial(_write, file)
+            os.fsync(file.fileno())
+            if fcntl is None:
+                file.close()  # Windows does not rename open files
+            os.replace(file.name, target)
+        except BaseException:
+            if file is not None:
                 file.close()
                 with suppress(OSError):
                     os.unlink(file.name)
-                raise
+            raise
+        finally:
+            if file is not None:
+                file.close()
     except OSError as error:
         raise _explained(error, target, mode is not None, size) from error
     # Makes the new name survive a power failure. Not every file system can do this, and without
