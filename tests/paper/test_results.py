@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "results.md"
 
 
-@pytest.mark.parametrize("name", ["random-walk", "sparsity", "forgetting"])
+@pytest.mark.parametrize("name", ["random-walk", "sparsity", "forgetting", "classic-control"])
 def test_the_documented_table_is_that_of_the_records(name):
     folder = ROOT / "results" / name
     table = load(name).table(read_records(folder)).markdown() + "\n"

@@ -1,7 +1,7 @@
 """Tuned options for classic environments, as data: the defaults of `losse train`.
 
-They were chosen on seeds from 100 on. `losse reproduce classic-control` compares them, on other
-seeds, with the matched control: the same agent with as many gradient steps and no model.
+`losse reproduce classic-control` compares them with the matched control: the same agent with as
+many gradient steps and no model. `docs/results.md` says how they were chosen.
 """
 
 from __future__ import annotations

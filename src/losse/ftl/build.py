@@ -143,10 +143,9 @@ class Build:
         rows = KeptRows(self.rows.X.shape[1], self.rows.Y.shape[1])
         rows.add(self.rows)
         spread = np.where(np.isinf(self._spread), 0.0, self._spread)
-        own = {} if self._gathered is None else {"gathered": self._gathered}
-        return own | {
+        return {
             "n_samples": self.n_samples, "scale": self.scale, "spread": spread, "units": self.units,
-            "credit": self._credit,
+            "credit": self._credit, "gathered": self._gathered,
             **nested("rows", rows.state()), **nested("later", self.later.state()),
         }  # fmt: skip
 
@@ -161,7 +160,7 @@ class Build:
         build = cls(settings, rows.rows, n_samples, spread, scale)
         build.later.restore(saved.part("later"))
         build.units, build._credit = saved.count("units"), saved.number("credit")
-        if saved.has("gathered"):
+        if saved.value("gathered") is not None:
             build._gathered = saved.count("gathered", at_most=len(build.later))
         return build
 

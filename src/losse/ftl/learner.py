@@ -418,8 +418,9 @@ class Learner:
         }
         if self._kept is not None:
             state |= nested("past", self._kept.state())
+        state["building"] = self._build is not None
         if self._build is not None:
-            state |= {"building": True} | nested("build", self._build.state())
+            state |= nested("build", self._build.state())
         return state
 
     @classmethod
@@ -433,7 +434,7 @@ class Learner:
         # Before anything of that size is allocated.
         saved.require_shape("solver.memory.A", memory_shape(encoder), settings.dtype)
         saved.require_columns("solver.memory.B", encoder.dimension, n_outputs)
-        targets = read_targets(saved.part("targets"), n_outputs)
+        targets = read_targets(settings, saved.part("targets"), n_outputs)
         learner = cls.__new__(cls)
         learner._begin(settings, encoder.n_features_in_, n_outputs)
         learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))
@@ -442,7 +443,7 @@ class Learner:
         if saved.flag("holds_rows"):
             learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
             learner._kept.restore(saved.part("past"))
-        if saved.has("building"):
+        if saved.has("building") and saved.flag("building"):
             widths = encoder.n_features_in_, n_outputs
             learner._build = Build.read(settings, saved.part("build"), *widths)
         learner._built = saved.count("built")

@@ -202,10 +202,9 @@ def new_targets(settings: Settings, rows: Rows) -> Targets:
     return CentredTargets.of(rows) if settings.centred else Targets(rows.Y.shape[1])
 
 
-def read_targets(saved: StateReader, n_outputs: int) -> Targets:
+def read_targets(settings: Settings, saved: StateReader, n_outputs: int) -> Targets:
     """The targets whose `state` was saved."""
-    centred = saved.has_shape("shift", (n_outputs,))
-    return CentredTargets.read(saved, n_outputs) if centred else Targets(n_outputs)
+    return CentredTargets.read(saved, n_outputs) if settings.centred else Targets(n_outputs)
 
 
 def _inverse(scale: Array) -> Array:

@@ -23,6 +23,8 @@ State = dict[str, Any]
 
 COMPACT = "compact"
 """Entry of a header that says which arrays are in compact form, and what they were."""
+_COMPLETE = 3
+"""Version from which on files have all values."""
 _LONGEST = 500
 """Characters of a message that may quote what the file contains."""
 
@@ -91,8 +93,8 @@ class StateReader:
             self.refuse(f"{name} is missing")
 
     def has(self, name: str) -> bool:
-        """Whether there is such a value."""
-        return self._prefix + name in self._archive.header
+        """Whether there is a value that older files may lack; in others it must be there."""
+        return self._archive.version >= _COMPLETE or self._prefix + name in self._archive.header
 
     def word(self, name: str, choices: Iterable[str]) -> str:
         """One of some words."""

@@ -131,7 +131,7 @@ class Memory(ABC):
         square of that in the metric of (A + lambda I)^-1, whose diagonal is ``inverse``.
         """
         diagonal = self.diagonal()
-        error = self._rounded() / self.total
+        error = min(1.0, self._rounded() / self.total)
         return error**2 * float(diagonal @ (W * W).sum(axis=1)) * float((diagonal * inverse).sum())
 
     def _rounded(self) -> float:

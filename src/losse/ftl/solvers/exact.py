@@ -327,8 +327,10 @@ class ExactSolver(Solver):
             own = {"method": "inverse"} | nested("inverse", self._follower.state())
         elif self._follower is not None:
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
+        # To make the trace from A would let rows enter A that wait.
+        own |= {"trace": self._trace, "renewing": self._renewal is not None}
         if self._renewal is not None:
-            own |= {"renewing": True} | nested("renewal", self._renewal.state())
+            own |= nested("renewal", self._renewal.state())
         return state | own
 
     def restore(self, saved: StateReader) -> None:
@@ -350,7 +352,9 @@ class ExactSolver(Solver):
             follower = self._new_iteration()
             follower.restore(saved.part(method))
             self._follower = follower
-        if saved.has("renewing"):
+        if saved.has("trace") and saved.value("trace") is not None:
+            self._trace = saved.number("trace", at_least=0.0)
+        if saved.has("renewing") and saved.flag("renewing"):
             self._renewal = Renewal(self.memory, self.ridge, self._no_features)
             self._renewal.restore(saved.part("renewal"))
 
@@ -371,7 +375,8 @@ class ExactSolver(Solver):
             saved.refuse("samples are too large")
 
     def _no_samples(self) -> SampleSpace:
-        limit = SAMPLE_LIMIT if self.memory.large else self._half + ROOM
+        room = ROOM if worthwhile(self.memory, 1) else 0
+        limit = SAMPLE_LIMIT if self.memory.large else self._half + room
         return SampleSpace(limit, self._no_features, self.memory.n_outputs, self.memory.B.shape[1])
 
     @property

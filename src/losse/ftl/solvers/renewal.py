@@ -74,17 +74,17 @@ class Renewal:
     def state(self) -> State:
         """Values for a checkpoint."""
         own: State = {"credit": self._credit, "waiting": len(self._waiting)}
-        own |= nested("rows", self._waiting.state())
+        own |= {"made": self._inverse is not None} | nested("rows", self._waiting.state())
         if self._inversion is not None:
             return own | nested("inversion", self._inversion.state())
         assert self._inverse is not None
-        return own | {"made": True} | nested("inverse", self._inverse.state())
+        return own | nested("inverse", self._inverse.state())
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self._credit = saved.number("credit")
         self._waiting = self._waiting.restored(saved.part("rows"), saved.count("waiting"))
-        if saved.has("made"):
+        if saved.flag("made"):
             self._inverse = TrackedInverse(self._memory, self._ridge)
             self._inverse.restore(saved.part("inverse"), self._inverse.weights)
         else:

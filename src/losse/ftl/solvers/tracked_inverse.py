@@ -171,7 +171,7 @@ class TrackedInverse:
         rows = len(self._P) if saved.has_shape("P", self._P.shape) else D
         saved.columns("P", out=self._P[:rows], width=D)
         self._count = saved.count("count", at_most=len(self._pending))
-        if saved.has("entering"):  # not in version 0.1
+        if saved.has("entering"):
             self._entering = saved.count("entering", at_most=self._count)
             self._entered = saved.count("entered", at_most=len(self._P))
         saved.columns("pending", out=self._pending[: self._count], width=D)

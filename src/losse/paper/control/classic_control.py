@@ -5,8 +5,8 @@ Each training is as `losse.dyna.preset` has it, with two methods:
 - `losse`: with the world model of the preset.
 - `model-free-matched`: the same agent without a model, with as many gradient steps on real data.
 
-`model-free`, with one gradient step per training call, runs if it is asked for. The presets were
-chosen on other seeds, from 100 on. The score is the mean normalised return over all evaluations.
+`model-free`, with one gradient step per training call, runs if it is asked for. The score is the
+mean normalised return over all evaluations.
 """
 
 from __future__ import annotations
