@@ -220,6 +220,8 @@ class StateReader:
         _, shape = self._shapes.get(self._prefix + name, (None, ()))
         if shape == out.shape:
             self.array(name, out=out)
+            if out[..., width:].any():
+                self.refuse(f"array {name} has numbers in its padding")
         else:
             out[..., :width] = self.array(name, (*out.shape[:-1], width), out.dtype)
 
