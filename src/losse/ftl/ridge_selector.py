@@ -25,7 +25,7 @@ FIRST_RIDGE = 1e-3
 """Ridge of a new model."""
 SMALLEST, LARGEST = 1e-9, 1e3
 FACTORS = (1.0, 0.25, 4.0)
-WIDE = (1.0, 0.01, 0.1, 10.0, 100.0, 1e3, 1e4)
+WIDE = (1.0, 0.1, 10.0, 100.0, 1e3)
 """Factors of the first round."""
 FIRST_REVIEW = 64
 """Rows before the first one: of fewer, no ridge is right or wrong."""

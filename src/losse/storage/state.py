@@ -221,7 +221,7 @@ class StateReader:
         if shape == out.shape:
             self.array(name, out=out)
             if out[..., width:].any():
-                self.refuse(f"array {name} has more than {width} columns")
+                self.refuse(f"array {name} has numbers in its padding")
         else:
             out[..., :width] = self.array(name, (*out.shape[:-1], width), out.dtype)
 
