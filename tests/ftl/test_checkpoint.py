@@ -237,3 +237,25 @@ def test_a_file_of_another_version_or_kind_is_refused(tmp_path):
             FTLRegressor.load(path)
     with pytest.raises(FileNotFoundError):
         FTLRegressor.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"ridge": 1e-3}, {"center": True}),
+        ({"ridge": 1e-3, "center": True}, {"center": False}),
+        ({"ridge": 1e-3}, {"ridge": "auto"}),
+        ({"ridge": "auto"}, {"ridge": 1e-3}),
+        ({"ridge": 1e-3}, {"discount": 0.5, "dtype": "float32", "solver": "sparse"}),
+    ],
+)
+def test_parameters_that_are_set_after_fit_count_from_the_next_fit(first, then, tmp_path):
+    """A model that had changed in part could not be read again."""
+    model = FTLRegressor(LosseEncoder(5), **first).fit(X[:60], Y[:60])
+    twin = FTLRegressor(LosseEncoder(5), **first).fit(X[:60], Y[:60]).partial_fit(X[60:], Y[60:])
+    model.set_params(**then).partial_fit(X[60:], Y[60:])
+    np.testing.assert_array_equal(model.predict(X), twin.predict(X))
+    model.save(tmp_path / "model.losse")
+    loaded = FTLRegressor.load(tmp_path / "model.losse")
+    np.testing.assert_array_equal(loaded.predict(X), twin.predict(X))
+    assert {name: getattr(loaded, name) for name in first} == first

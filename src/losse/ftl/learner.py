@@ -16,6 +16,7 @@ Inputs are checked by whoever holds the learner: `losse.FTLRegressor` or a world
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from io import BytesIO
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader, Predictor
 from losse.ftl.memories import memory_shape
 from losse.ftl.prequential import Curve, Prequential
-from losse.ftl.settings import Settings
+from losse.ftl.settings import Settings, Source
 from losse.ftl.targets import new_targets, read_targets
 from losse.interrupts import deferred_interrupts
 from losse.storage.archive import Archive, archive_bytes
@@ -162,6 +163,11 @@ class Learner:
         """Predicted targets and their standard deviations, (n, n_outputs) each."""
         variances = self._leader.variances(X, self.unit, self.settings.discount)
         return self.predict(X), np.sqrt(variances)
+
+    def use_past(self, past: int | Source | None) -> None:
+        """Take rows for builds to come from another source; see `Settings`."""
+        if past is not self.settings.past:
+            self.settings = replace(self.settings, past=past)
 
     def learn(self, rows: Rows) -> None:
         """Learn more rows, which have positive weights."""

@@ -368,7 +368,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Values for a checkpoint."""
         learner, given = self._learner, self.encoder
         return (
-            Settings.of(self).state()
+            learner.settings.state()
             | learner.state()
             | {
                 "given_encoder": None if given is None else encoders.describe(given),
@@ -498,8 +498,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
         settings = Settings.of(self)
-        if reset:
-            settings.check()
+        settings.check()
         n_outputs = None if reset else self.n_outputs_
         rows, _, single = self._checked(X, y, sample_weight, n_outputs)
         with self.changing():
@@ -509,7 +508,7 @@ class FTLRegressor(Guarded, MultiOutputMixin, RegressorMixin, BaseEstimator):
                     remember_inputs(self, X)
                     self._learner, self._single = learner, single
             else:
-                self._learner.settings = settings  # parameters may be set between calls
+                self._learner.use_past(self.past)  # all other parameters count from the next `fit`
                 self._learner.learn(rows)
         return self
 
