@@ -2,16 +2,19 @@
 
 Tests run beside each other, and threads of several processes that wait for each other take several
 times as long. Deadlines make no sense since a first call may compile. The examples are the same in
-every run, so that a failure belongs to a change; HYPOTHESIS_PROFILE=explore draws new ones.
+every run, so that a failure belongs to a change; HYPOTHESIS_PROFILE=explore draws new ones. Ctrl-C
+is what it is in a terminal, also where a shell has started the tests in the background.
 """
 
 import os
+import signal
 
 from hypothesis import settings
 
 from losse.runs.workers import ONE_THREAD
 
 os.environ.update(ONE_THREAD)  # before anything imports NumPy
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("losse", deadline=None, max_examples=40, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=400, derandomize=False)

@@ -63,7 +63,7 @@ def test_discrete_actions_and_a_film(tmp_path, monkeypatch):
         (["--env", "Pendulum-v1", "--horizon", "0"], "horizon=0"),
         (["--env", "Pendulum-v1", "--samples", "0"], "samples=0"),
         (["--env", "Pendulum-v1", "--steps", "0"], "steps=0"),
-        (["--env", "Reacher-v5", "--model", "oracle"], "not known"),
+        (["--env", "Pusher-v5", "--model", "oracle"], "not known"),
     ],
 )
 def test_mistakes_are_explained_in_a_line(arguments, message, tmp_path, capsys):
