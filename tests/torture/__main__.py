@@ -2,7 +2,7 @@
 
 ``make torture`` runs it for an hour, or ``TORTURE_SECONDS``. Every round has a seed, which is
 printed when it fails: ``python -m tests.torture --seed SEED --rounds 1`` repeats it. A line about
-each run goes to results/torture/runs.jsonl.
+each run goes to results/torture/torture.jsonl.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from tests.torture.endurance import leak
 from tests.torture.fuzz import fuzz
 from tests.torture.machine import COUNTS, Life
 
-RECORDS = Path(__file__).parents[2] / "results" / "torture" / "runs.jsonl"
+RECORDS = Path(__file__).parents[2] / "results" / "torture" / "torture.jsonl"
 LIVES, STEPS, CHANGES, UPDATES = 8, 25, 4, 240
 """Of one round: models, calls of each, changes of each file, and updates in which none leaks."""
 
