@@ -88,6 +88,14 @@ class Memory(ABC):
         self.add_products(features, weights)
         self._add_targets(features, Y, weights)
 
+    def add_soon(self, features: Features, Y: Array, weights: Array) -> None:
+        """What `add` does for a few rows of positive weights, which may enter A later.
+
+        For solvers that seldom look at A.
+        """
+        self.add_products_soon(features, weights)
+        self._add_targets(features, Y, weights)
+
     def adding(
         self, features: Features, Y: Array, weights: Array, *, scattered: bool
     ) -> Work[None]:
@@ -226,6 +234,15 @@ class Memory(ABC):
     @abstractmethod
     def add_products(self, features: Features, weights: Array) -> None:
         """A += sum of w phi phi^T."""
+
+    def add_products_soon(self, features: Features, weights: Array) -> None:
+        """A += sum of w phi phi^T, now or later."""
+        self.add_products(features, weights)
+
+    @property
+    def waiting(self) -> int:
+        """Rows that have still to enter A."""
+        return 0
 
     @abstractmethod
     def times(self, W: Array) -> Array:
