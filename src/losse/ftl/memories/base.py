@@ -210,8 +210,11 @@ class Memory(ABC):
 
     @property
     def rounding(self) -> float:
-        """Share of a sum that rounding may have changed."""
-        return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
+        """Share of a sum that rounding may have changed, also in memories that were absorbed."""
+        own = ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
+        if self.total <= 0.0:
+            return own
+        return max(own, 1e5 * ROUNDING * min(1.0, self._error / self.total / EPSILON["float32"]))
 
     def state(self) -> State:
         """Values for a checkpoint."""
