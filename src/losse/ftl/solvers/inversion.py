@@ -92,7 +92,7 @@ class Inversion:
         self._row = last
         if last == len(self._M):
             self._close_block()
-        return 2.0 * BLOCK * BAND * len(self._M)
+        return 1.6 * BLOCK * BAND * len(self._M)
 
     def _open_block(self) -> None:
         block, rows = self._block, self._M[self._block].copy()
