@@ -30,6 +30,7 @@ COMMANDS = {
     "demo": Command("watch an agent learn with a world model, and who forgets", extra="rl"),
     "train": Command("train an agent with a world model on any environment", extra="rl"),
     "plan": Command("let an agent plan in a world model that it learns", extra="rl"),
+    "watch": Command("show runs on a local page that follows them", extra="watch"),
     "reproduce": Command("rebuild a table or figure of the paper", extra="paper"),
     "plot": Command("draw a table and figure again from its records", extra="paper"),
     "records": Command("list, sort, check, drop or export the records of runs", extra="cli"),
