@@ -83,7 +83,7 @@ function path(probe) {
     return [dimensionName(probe, k), number(obs[at][k]), `${number(predicted)} ± ${deviation === null ? "unknown" : number(2 * deviation)}`,
       happened === null ? "–" : number(happened), verdict];
   });
-  byId("path-table").replaceChildren(table([{ text: "" }, { text: "before", n: true },
+  byId("path-table").replaceChildren(table([{ text: "number" }, { text: "before", n: true },
     { text: "predicted ± band", n: true }, { text: "happened", n: true }, { text: "off by", n: true }], rows));
 }
 
