@@ -31,6 +31,7 @@ COMMANDS = {
     "train": Command("train an agent with a world model on any environment", extra="rl"),
     "plan": Command("let an agent plan in a world model that it learns", extra="rl"),
     "watch": Command("show runs on a local page that follows them", extra="watch"),
+    "report": Command("write runs into one HTML file, to send to others", extra="watch"),
     "reproduce": Command("rebuild a table or figure of the paper", extra="paper"),
     "plot": Command("draw a table and figure again from its records", extra="paper"),
     "records": Command("list, sort, check, drop or export the records of runs", extra="cli"),

@@ -9,7 +9,7 @@ const KINDS = [
   { key: "unknown", text: "right, certainty unknown", color: "#8c8c8c", mark: "ring" },
   { key: "off", text: "wrong, certainty unknown", color: "#CC79A7", mark: "cross" },
 ];
-const chosen = { x: null, y: null, when: "then", limit: 0.5 };
+const chosen = { x: null, y: null, when: null, limit: 0.5 };
 
 /** Draw the map of a probe, with its controls. */
 export function drawMap(place, probe) {
@@ -89,6 +89,12 @@ function update(place, probe) {
   chosen.x = fill(place.querySelector("#map-x"), options, chosen.x ?? "0");
   chosen.y = fill(place.querySelector("#map-y"), options, chosen.y ?? (many ? "1" : "0"));
   place.querySelector("#map-limit-at").textContent = String(chosen.limit);
+  if (chosen.when === null) {
+    // How sure it was then is asked rarely where the answer takes long: then the present tells more.
+    const known = sample.then_std.filter((row) => row[0] !== null).length;
+    chosen.when = known > sample.obs.length / 2 ? "then" : "now";
+    place.querySelector("#map-when").value = chosen.when;
+  }
   const projected = chosen.x.startsWith("p") || chosen.y.startsWith("p") ? principal(sample.obs) : null;
   const values = (axis) => (axis.startsWith("p") ? projected[Number(axis[1])] : sample.obs.map((row) => row[Number(axis)]));
   const kinds = classes(sample, chosen.when, chosen.limit);
