@@ -34,7 +34,7 @@ PER_ROW = 1.5e8
 """Cost that a row pays: one or two milliseconds."""
 AT_ONCE = 8
 """A call that brings one in so many rows pays for the whole build."""
-MANY, STEP = 256, 16
+MANY, STEP = 256, 4
 """Rows that came in the meantime and are taken in together: first so many, then so few."""
 
 

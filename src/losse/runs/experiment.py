@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -57,6 +57,25 @@ class CommonSettings:
     def variant(self) -> str:
         """A folder within the experiment's, for runs that must not mix with the others."""
         return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings(CommonSettings):
+    """Settings of an experiment whose runs are agents in environments."""
+
+    KNOWN: ClassVar[Collection[str]] = ()
+    """Environments that the experiment has; its own settings say them."""
+
+    envs: tuple[str, ...] | None = None
+    """Environments to train in; by default those of the preset."""
+    steps: int | None = None
+    """Environment steps; by default each task's own number."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for env in self.envs or ():
+            if env not in self.KNOWN:
+                raise ValueError(f"no task {env!r}; choose from: {', '.join(self.KNOWN)}")
 
 
 @dataclass(frozen=True)

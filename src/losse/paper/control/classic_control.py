@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
-from losse.runs.experiment import CommonSettings, Run, methods_of
+from losse.runs.experiment import Run, TaskSettings, methods_of
 from losse.runs.record import Record
 from losse.runs.table import Table
 
@@ -43,19 +43,10 @@ TASKS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CommonSettings):
+class Settings(TaskSettings):
     """Train the preset of each classic environment, with Losse and without a model."""
 
-    envs: tuple[str, ...] = tuple(TASKS)
-    """Environments to train in."""
-    steps: int | None = None
-    """Environment steps; by default those of each preset."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for env in self.envs:
-            if env not in TASKS:
-                raise ValueError(f"no task {env!r}; choose from: {', '.join(TASKS)}")
+    KNOWN = TASKS
 
 
 def sweep(settings: Settings) -> list[Run]:
@@ -68,7 +59,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
     seeds = settings.seeds or SEEDS[settings.preset]
     return [
         Run(NAME, method, env, seed, _options(env, method, settings.steps))
-        for env in settings.envs
+        for env in settings.envs or TASKS
         for method in methods_of(settings, METHODS, CONTROLS)
         for seed in range(seeds)
     ]

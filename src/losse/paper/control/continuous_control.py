@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
-from losse.runs.experiment import CommonSettings, Run, folder_of, methods_of
+from losse.runs.experiment import Run, TaskSettings, folder_of, methods_of
 from losse.runs.record import Record
 from losse.runs.table import Table
 
@@ -65,19 +65,10 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CommonSettings):
+class Settings(TaskSettings):
     """Train SAC with each world model on MuJoCo (figure 5, bottom)."""
 
-    envs: tuple[str, ...] | None = None
-    """Environments to train in; by default those of the preset."""
-    steps: int | None = None
-    """Environment steps; by default each task's own number."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for env in self.envs or ():
-            if env not in TASKS:
-                raise ValueError(f"no task {env!r}; choose from: {', '.join(TASKS)}")
+    KNOWN = TASKS
 
 
 def sweep(settings: Settings) -> list[Run]:

@@ -28,7 +28,7 @@ import numpy as np
 from losse.dyna import models
 from losse.paper.control import tasks
 from losse.paper.control.summary import interquartile
-from losse.runs.experiment import SWEEP_SEED, CommonSettings, Run, best, methods_of
+from losse.runs.experiment import SWEEP_SEED, Run, TaskSettings, best, methods_of
 from losse.runs.record import Record
 from losse.runs.table import Cell, Table, mean_score
 
@@ -59,25 +59,16 @@ PRESETS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CommonSettings):
+class Settings(TaskSettings):
     """Train a DQN with each world model on Gridworld, MountainCar and Acrobot (figure 5, top)."""
 
-    envs: tuple[str, ...] = tuple(tasks.TASKS)
-    """Environments to train in."""
-    steps: int | None = None
-    """Environment steps; by default each task's own number."""
+    KNOWN = tasks.TASKS
     rates: tuple[float, ...] | None = None
     """Learning rates to choose from; by default those of the preset."""
     sweep_seeds: int | None = None
     """Seeds for that choice; by default those of the preset."""
     exploring_starts: bool = False
     """Start training episodes anywhere, to tell lack of exploration from other faults."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for env in self.envs:
-            if env not in tasks.TASKS:
-                raise ValueError(f"no task {env!r}; choose from: {', '.join(tasks.TASKS)}")
 
     @property
     def variant(self) -> str:
@@ -100,7 +91,7 @@ def sweep(settings: Settings) -> list[Run]:
             swept=("learning_rate",),
         )
         for method in methods_of(settings, METHODS, CONTROLS)
-        for env in settings.envs
+        for env in settings.envs or tasks.TASKS
         for rate in rates
         for k in range(seeds)
     ]
@@ -113,7 +104,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
     turned = [replace(record, score=-record.score) for record in swept]
     runs = []
     for method in methods_of(settings, METHODS, CONTROLS):
-        for env in settings.envs:
+        for env in settings.envs or tasks.TASKS:
             rate = rates[0]
             if len(rates) > 1:
                 rate = best(turned, method, env, ["learning_rate"])["learning_rate"]

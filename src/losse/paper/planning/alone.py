@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from losse.runs.experiment import CommonSettings, Run, methods_of
+from losse.runs.experiment import Run, TaskSettings, methods_of
 from losse.runs.record import Record
 from losse.runs.table import Table, mean_of, mean_score
 
@@ -88,19 +88,10 @@ PRESETS = {"quick": Preset(2, ("Pendulum-v1", "CartPole-v1")), "paper": Preset(5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(CommonSettings):
+class Settings(TaskSettings):
     """Plan in learned models, in a network and in the simulator, beside SAC and Dyna."""
 
-    envs: tuple[str, ...] | None = None
-    """Environments; by default those of the preset."""
-    steps: int | None = None
-    """Environment steps; by default each task's own number."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for env in self.envs or ():
-            if env not in TASKS:
-                raise ValueError(f"no task {env!r}; choose from: {', '.join(TASKS)}")
+    KNOWN = TASKS
 
 
 def sweep(settings: Settings) -> list[Run]:
