@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-browser torture docs lint bench clean
+.PHONY: help demo test test-all test-browser torture docs pictures lint bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -27,6 +27,13 @@ test-browser: $(VENV)/.dev $(VENV)/axe.min.js ## the page of losse watch in Chro
 
 torture: $(VENV)/.dev ## random lives of models and spoilt files, an hour or TORTURE_SECONDS
 	$(BIN)/python -m tests.torture
+
+docs: $(VENV)/.dev ## the documentation site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html; with a search: $(BIN)/mkdocs serve"
+
+pictures: $(VENV)/.dev ## run the tutorials and notebooks anew, and keep their pictures
+	$(BIN)/python docs/pictures.py
 
 lint: $(VENV)/.dev ## ruff, the import contract and mypy
 	$(BIN)/ruff check .

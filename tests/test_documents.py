@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 
 def python_blocks(page):
@@ -21,6 +22,7 @@ def python_blocks(page):
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{i}")
     for page in PAGES
+    if page not in TUTORIALS
     for i, block in enumerate(python_blocks(page))
 ]
 
@@ -33,6 +35,30 @@ def test_the_readme_has_an_example():
 def test_python_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "example", "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_runs_from_an_empty_file_to_its_picture(page, tmp_path, monkeypatch):
+    """All blocks of a page, one after the other, as a reader would paste them."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile("\n".join(python_blocks(page)), page.name, "exec"), {"__name__": "__main__"})
+    assert (tmp_path / f"{page.stem}.png").stat().st_size > 1000
+    assert f"]({page.stem}.png)" in page.read_text(encoding="utf-8")
+    assert page.with_suffix(".png").exists(), "make pictures"
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("material", reason="needs the extra docs: pip install -e '.[docs]'")
+    pytest.importorskip("mkdocstrings")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    reference = (tmp_path / "reference" / "regression" / "index.html").read_text(encoding="utf-8")
+    assert "partial_fit" in reference
+    assert (tmp_path / "results" / "forgetting" / "animation.gif").exists()
+    home = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "https://fonts" not in home  # no request to another host
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
