@@ -45,6 +45,12 @@ def on_page_markdown(markdown, page, config, files):
     return LINK.sub(lambda found: rewritten(found, source), markdown)
 
 
+def on_page_content(html, page, config, files):
+    """Formulas of docstrings, which are written for other tools, become code."""
+    html = html.replace(":math:<code>", "<code>")
+    return re.sub(r"\.\. math::\s*(.*?)</p>", r"<code>\1</code></p>", html, flags=re.DOTALL)
+
+
 def rewritten(found, source):
     """A link of a page as the site needs it; ``source`` is the page's path in the repository."""
     picture, text, target, anchor = found.groups()

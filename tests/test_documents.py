@@ -1,7 +1,9 @@
 """The README and the documentation: their Python runs, and their links lead somewhere."""
 
+import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from importlib import import_module
@@ -29,6 +31,12 @@ BLOCKS = [
 
 def test_the_readme_has_an_example():
     assert python_blocks(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("name", ["forgetting", "discrete-control"])
+def test_the_tables_of_the_readme_are_those_of_the_records(name):
+    table = (ROOT / "results" / name / "table.md").read_text(encoding="utf-8")
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -102,6 +110,33 @@ def exists(path):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
-def test_examples_run(example):
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, example], check=True, env=environment, timeout=300)
+def test_examples_run(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if "multiprocessing" in example.read_text(encoding="utf-8"):  # its workers import it anew
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        subprocess.run([sys.executable, example], check=True, env=environment, timeout=300)
+    else:
+        monkeypatch.setattr(sys, "argv", [str(example)])
+        runpy.run_path(str(example), run_name="__main__")
+
+
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+
+
+def test_there_are_seven_scripts_and_three_notebooks():
+    assert len(list((ROOT / "examples").glob("*.py"))) >= 7
+    assert len(NOTEBOOKS) >= 3
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run_in_a_small_form_and_show_outputs(path, tmp_path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if "outputs" in cell]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOSSE_SMALL", "1")
+    code = "\n".join("".join(cell["source"]) for cell in cells)
+    exec(compile(code, path.name, "exec"), {"__name__": "__main__"})
