@@ -10,6 +10,7 @@ EXTRAS = {
     **dict.fromkeys(("jax", "flax", "optax"), "neural"),
     **dict.fromkeys(("stable_baselines3", "sb3_contrib", "sbx"), "rl"),
     **dict.fromkeys(("matplotlib", "rich", "tyro"), "cli"),
+    **dict.fromkeys(("starlette", "uvicorn"), "watch"),
     "river": "river",
     "rliable": "paper",
 }
