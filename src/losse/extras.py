@@ -12,6 +12,7 @@ EXTRAS = {
     **dict.fromkeys(("matplotlib", "rich", "tyro"), "cli"),
     "river": "river",
     "rliable": "paper",
+    **dict.fromkeys(("ray", "pyarrow"), "ray"),
 }
 """The extra that installs a package, with all that is usually needed beside it."""
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     with RunDisplay(console, name) as display:
         try:
             failed = reproduce(experiment, settings, display)
-        except (ValueError, ModuleNotFoundError) as error:
+        except (ValueError, ModuleNotFoundError, ConnectionError) as error:
             fail(str(error))
         except KeyboardInterrupt:
             display.close()
