@@ -13,14 +13,17 @@ from losse import FTLRegressor, LosseEncoder
 from losse.world import LosseWorldModel
 
 
+def spaces():
+    """Spaces of the walk, with their own random numbers."""
+    return Box(-1.0, 1.0, (2,), np.float64), Discrete(2)
+
+
 class Walk(gymnasium.Env):
     """A walk in a square. Each start has a file, named after its seed, with all transitions."""
 
-    observation_space = Box(-1.0, 1.0, (2,), np.float64)
-    action_space = Discrete(2)
-
-    def __init__(self, folder, seconds=0.0, bad_worker_seed=None):
-        self.folder, self.seconds, self.bad = Path(folder), seconds, bad_worker_seed
+    def __init__(self, folder, seconds=0.0, bad_seeds=()):
+        self.observation_space, self.action_space = spaces()
+        self.folder, self.seconds, self.bad_seeds = Path(folder), seconds, bad_seeds
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -32,7 +35,7 @@ class Walk(gymnasium.Env):
 
     def step(self, action):
         time.sleep(self.seconds)
-        if self.seed == self.bad:
+        if self.seed in self.bad_seeds:
             raise ArithmeticError("the robot fell over")
         before = self.place
         self.place = np.clip(before + 0.1 * self.np_random.normal(size=2) + 0.05 * action, -1, 1)
@@ -45,7 +48,7 @@ class Walk(gymnasium.Env):
 def new_model():
     """An empty world model of the walk, whose weights do not depend on the order of rows."""
     regressor = FTLRegressor(LosseEncoder(5, 4), solver="dense", ridge=1e-3)
-    return LosseWorldModel(Walk.observation_space, Walk.action_space, regressor=regressor)
+    return LosseWorldModel(*spaces(), regressor=regressor)
 
 
 class SlowTable(Mapping):

@@ -20,9 +20,9 @@ def run_jobs_on_ray(
     need the same version of losse. Each job has a processor and one thread. A job whose process
     dies has failed, as it has with local workers. Closing the iterator cancels what is running.
     """
-    from losse.distributed.cluster import DEATHS, connected, first_line
-
     import ray
+
+    from losse.distributed.cluster import DEATHS, connected, first_line
 
     with connected(workers=max(1, workers)):
         threads = {"env_vars": ONE_THREAD}
