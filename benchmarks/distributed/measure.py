@@ -62,7 +62,7 @@ def measure(job: Job, say: Callable[[str], None]) -> Record:
     regressor = FTLRegressor(encoder, ridge=1e-4)
     parts = [(X[k : k + BLOCK], Y[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
     blocks = [Block(f"block {k}", part) for k, part in enumerate(parts)]
-    start, _, _ = begin(regressor, Columns(), blocks[:1])
+    start, *_ = begin(regressor, Columns(), blocks[:1])
     say("one process")
     model: Any
     alone, (model, n) = timed(lambda: learn(start, None, blocks[1:]))

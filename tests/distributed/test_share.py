@@ -33,11 +33,11 @@ def learned(kind, columns=COLUMNS, regressor=REGRESSOR):
     """Model of three blocks of a kind, the first of which is the sample."""
     parts = [Block(f"block {k}", kind(slice(k, None, 3))) for k in range(3)]
     assert list(map(n_rows, parts)) == [300] * 3
-    start, first, n = begin(regressor, columns, parts[:1])
+    start, pattern, sample, n = begin(regressor, columns, parts[:1])
     model, more = learn(start, None, parts[1:2])
     model, rest = learn(start, model, parts[2:])
     assert (n, more, rest) == (300, 300, 300)
-    return merge_all([first, model])
+    return merge_all([pattern, sample, model])
 
 
 def frame(rows):
@@ -103,7 +103,7 @@ def test_an_encoder_and_a_ridge_are_frozen_on_the_sample(regressor):
     ],
 )
 def test_a_bad_block_is_named(bad, message):
-    start, _, _ = begin(REGRESSOR, COLUMNS, [Block("block 0", (X, Y))])
+    start, *_ = begin(REGRESSOR, COLUMNS, [Block("block 0", (X, Y))])
     model, _ = learn(start, None, [Block("block 1", (X, Y))])
     before = model.predict(X)
     with pytest.raises((ValueError, TypeError, OSError), match=message):
@@ -114,7 +114,7 @@ def test_a_bad_block_is_named(bad, message):
 def test_tables_need_a_target_and_empty_blocks_nothing():
     with pytest.raises(ValueError, match="block 0: it is a table, and target=None"):
         begin(REGRESSOR, Columns(), [Block("block 0", frame(slice(None)))])
-    start, _, _ = begin(REGRESSOR, Columns(), [Block("block 0", (X, Y))])
+    start, *_ = begin(REGRESSOR, Columns(), [Block("block 0", (X, Y))])
     assert learn(start, None, [Block("block 1", (X[:0], Y[:0]))]) == (None, 0)
 
 

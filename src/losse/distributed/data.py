@@ -149,14 +149,14 @@ class _Fit:
 
     def learned(self, blocks: Iterator[Block], sample_rows: int, per_task: int) -> FTLRegressor:
         sample = self._sample(blocks, sample_rows)
-        task = self._task(share.begin, 3).remote(*self._given, sample)
+        task = self._task(share.begin, 4).remote(*self._given, sample)
         self._finish(task, sample)
-        start, first, _ = task
+        start, pattern, rest, _ = task
         models = self._shares(blocks, start, per_task)
         while len(models) > FAN_IN:
             parts = (models[k : k + FAN_IN] for k in range(0, len(models), FAN_IN))
             models = [self._task(share.merged, 1).remote(part) for part in parts]
-        task = self._task(share.merged, 1).remote([first, *models])
+        task = self._task(share.merged, 1).remote([pattern, rest, *models])
         whole: FTLRegressor = self._got([task], "the merging of all shares")
         return whole
 

@@ -16,6 +16,8 @@ from losse.ftl.settings import Settings
 
 ROWS_PER_FEATURE = 16
 """Rows, over the number of features, that are learned at once, with one factorisation."""
+FEW = 100
+"""Rows that the given solver learns, which may take long over many: the rest is merged."""
 LARGE = 8192
 """Features above which a factorisation costs more than some steps of conjugate gradients."""
 
@@ -35,15 +37,17 @@ class Start(NamedTuple):
 
 def begin(
     regressor: FTLRegressor, columns: Columns, blocks: Sequence[Block]
-) -> tuple[Start, FTLRegressor, int]:
+) -> tuple[Start, FTLRegressor, FTLRegressor | None, int]:
     """Freeze the encoder and the ridge on some blocks, and learn these.
 
     Returns
     -------
     start
         For `learn`. Its solver is the one that takes rows in with the least work.
-    model
-        Model with the given solver that has learned the blocks.
+    pattern
+        Model with the given solver that has learned a few of the rows.
+    rest
+        Model of `start` that has learned all others; None if there are none.
     n_rows
         Number of rows learned.
     """
@@ -57,16 +61,22 @@ def begin(
             if len(rows.X):
                 parts.append(rows)
     rows = _joined(parts)
-    found = FTLRegressor(**regressor.get_params(deep=False)).fit(*rows)
-    centred = Settings.of(regressor).centred
-    frozen = {"encoder": found.encoder_, "ridge": found.ridge_, "center": centred}
-    model = FTLRegressor(**(regressor.get_params(deep=False) | frozen)).fit(*rows)
-    dimension = found.encoder_.dimension
-    solver = "dense" if dimension <= LARGE else "auto"
-    empty = FTLRegressor(**(model.get_params(deep=False) | {"solver": solver}))
-    at_once = ROWS_PER_FEATURE * dimension
-    start = Start(empty, columns, rows.X.shape[1], rows.y.shape[1:], at_once)
-    return start, model, len(rows.X)
+    settings = Settings.of(regressor)
+    encoder, ridge = settings.encoder, settings.ridge
+    if not encoder.fitted or ridge == "auto":
+        found = FTLRegressor(**regressor.get_params(deep=False)).fit(*rows)
+        encoder, ridge = found.encoder_, found.ridge_
+    frozen = settings.parameters | {"encoder": encoder, "ridge": ridge, "center": settings.centred}
+    pattern = FTLRegressor(**frozen).fit(*_some(rows, slice(FEW)))
+    solver = "dense" if encoder.dimension <= LARGE else "auto"
+    empty = FTLRegressor(**(frozen | {"solver": solver}))
+    form = rows.X.shape[1], rows.y.shape[1:]
+    start = Start(empty, columns, *form, ROWS_PER_FEATURE * encoder.dimension)
+    rest = None
+    if len(rows.X) > FEW:
+        others = _some(rows, slice(FEW, None))
+        rest = FTLRegressor(**empty.get_params(deep=False)).fit(*others)
+    return start, pattern, rest, len(rows.X)
 
 
 def learn(
@@ -110,6 +120,12 @@ def n_rows(block: Block) -> int:
     columns = (part.X if isinstance(part, Arrays) else next(iter(part.values()), ())
                for part in _parts(block))  # fmt: skip
     return sum(map(len, columns))
+
+
+def _some(rows: Arrays, which: slice) -> Arrays:
+    """Some of the rows, which have weights."""
+    assert rows.sample_weight is not None
+    return Arrays(rows.X[which], rows.y[which], rows.sample_weight[which])
 
 
 def _joined(parts: Sequence[Arrays]) -> Arrays:
