@@ -15,8 +15,9 @@ ABOUT = """\
 Made-up transitions of a plant of 12 states and 4 actions; the paper's grids, 30 (square memory) and
 70 (packed). `alone` is one process without Ray. `fit` includes the freezing of the encoder on the
 first block and the merging. Efficiency is the rate of n workers over n times that of one process
-alone. Workers cannot be faster than the cores that they share. Drawn from the records in this
-folder by `losse bench distributed`.
+alone. Workers cannot be faster than the cores that they share. Fits are timed by the clock, and
+suffer from whoever else uses the machine; all else is time of the processor. Drawn from the records
+in this folder by `losse bench distributed`.
 """
 
 
