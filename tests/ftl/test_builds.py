@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import losse.ftl.build
+import losse.ftl.deferred
 import losse.ftl.ridge_selector
 import losse.ftl.solvers.exact
 import losse.ftl.solvers.renewal
-import losse.ftl.solvers.tracked_inverse
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse.ftl.build import Build
 from losse.ftl.kept_rows import Rows
@@ -242,7 +242,7 @@ def test_rivals_are_made_one_after_the_other():
 
 @pytest.mark.parametrize("size", [1, 5, 20])
 def test_rows_enter_the_inverse_little_by_little(size, tmp_path, monkeypatch):
-    monkeypatch.setattr(losse.ftl.solvers.tracked_inverse, "PENDING", 16)
+    monkeypatch.setattr(losse.ftl.deferred, "MANY", 16)
     encoder = LosseEncoder(3, 6, 2, scaling=(-3, 3)).fit(X)
     model = learn(FTLRegressor(encoder, solver="exact", ridge=1e-3), 0, 120, size)
     model.save(tmp_path / "model")
@@ -251,7 +251,7 @@ def test_rows_enter_the_inverse_little_by_little(size, tmp_path, monkeypatch):
     for start in range(120, 240, size):
         for each in (model, loaded):
             learn(each, start, start + size, size)
-        entered.add(model._learner._leader._solver._follower._entered)
+        entered.add(model._learner._leader._solver._follower._inverse._entered)
     assert_identical(model, loaded)
     assert len(entered) > 1 or size == 20
     exact = FTLRegressor(encoder, solver="dense", ridge=1e-3).fit(X, Y)

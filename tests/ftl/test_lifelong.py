@@ -257,3 +257,14 @@ def test_an_interrupted_batch_is_not_lost(n, monkeypatch):
     Phi = features(model)
     best = objective(Phi, Y, leader(Phi, Y, RIDGE), RIDGE)
     assert objective(Phi, Y, model.weights_, RIDGE) <= 1.01 * best
+
+
+def test_rows_of_a_merged_model_of_single_precision_can_be_unlearned():
+    encoder = LosseEncoder(5, 5, 2, scaling=(-3, 3)).fit(X)
+    options = {"solver": "sparse", "ridge": 0.01, "center": False}
+    for k in range(4, 40):  # some of whose products are rounded down
+        model = FTLRegressor(encoder, **options).fit(X[:4], Y[:4])
+        model.merge(FTLRegressor(encoder, dtype="float32", **options).fit(X[[k]], Y[[k]]))
+        model.unlearn(X[[k]], Y[[k]])
+        rest = FTLRegressor(encoder, **options | {"solver": "dense"}).fit(X[:4], Y[:4])
+        np.testing.assert_allclose(model.predict(X), rest.predict(X), atol=1e-4)

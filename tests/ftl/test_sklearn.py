@@ -120,8 +120,8 @@ def test_transformed_targets():
     assert model.fit(X, y).score(X, y) > 0.5
     logs = TransformedTargetRegressor(FTLRegressor(), func=np.log, inverse_func=np.exp)
     np.testing.assert_allclose(
-        logs.fit(X, y).predict(X), np.exp(FTLRegressor().fit(X, Y[:, 0]).predict(X))
-    )
+        logs.fit(X, y).predict(X), np.exp(FTLRegressor().fit(X, Y[:, 0]).predict(X)), rtol=1e-5
+    )  # what rounding does to the logarithms grows with the condition of the fit
 
 
 def test_cross_validation_and_one_model_per_output():

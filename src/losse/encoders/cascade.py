@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
-from scipy.linalg.lapack import dpotri, dtrtri
+from scipy.linalg.lapack import dtrtri
 
 from losse._kernels.cascade import BOUND, UNITS, stage_outputs
 from losse._kernels.simd import aligned, padded
@@ -45,6 +45,8 @@ JUDGES = 300
 """Rows left out that choose a ridge, at least."""
 # Operations that take as long as a unit of a stage.
 _BEND = 200.0
+# Columns of a Cholesky factor that are made at once.
+_BLOCK = 128
 # Where tanh is one in single precision.
 _FAR = 20.0
 
@@ -207,17 +209,25 @@ def _moderate(values: Array) -> Array:
     return np.clip(values, -1e20, 1e20)
 
 
-def _factor(A: Array, ridge: float) -> Array:
-    """Lower Cholesky factor of A + ridge I, of A's lower triangle.
+def _factoring(A: Array, ridge: float) -> Work[Array]:
+    """Lower Cholesky factor of A + ridge I, of A's lower triangle, as work in units.
 
-    Where rounding forbids it, the ridge becomes larger.
+    Where rounding forbids it, the ridge becomes larger. Above the diagonal is anything.
     """
     diagonal = A.diagonal()
     while ridge < np.inf:
         M = A.copy(order="F")
         np.einsum("ii->i", M)[:] = diagonal + ridge
         try:
-            return np.asarray(cholesky(M, lower=True, overwrite_a=True, check_finite=False))
+            for first in range(0, len(M), _BLOCK):
+                last = min(first + _BLOCK, len(M))
+                L = cholesky(M[first:last, first:last], lower=True, check_finite=False)
+                M[first:last, first:last] = L
+                below = dtrsm(1.0, L, M[last:, first:last], side=1, lower=1, trans_a=1)
+                M[last:, first:last] = below
+                M[last:, last:] -= below @ below.T
+                yield 2.0 * _BLOCK * float(len(M) - first) ** 2
+            return M
         except LinAlgError:  # inputs that are large and not scaled
             ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
     raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
@@ -233,9 +243,9 @@ def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal |
     best, least = None, np.inf
     tried = list(ridges)
     for ridge in tried:
-        L = _factor(system, ridge * n)
+        L = yield from _factoring(system, ridge * n)
         fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
-        yield len(L) ** 3 + 2.0 * len(L) ** 2 * Q.shape[1]
+        yield 2.0 * len(L) ** 2 * Q.shape[1]
         error = 0.0
         if len(ridges) > 1:
             residual = yield from fit.residuals(judges)
@@ -293,13 +303,28 @@ class _Dual:
     @staticmethod
     def system(F: Array) -> Work[Array]:
         """F F^T, its lower triangle."""
-        A = dsyrk(1.0, F.T, trans=1, lower=1)
-        yield 1.0 * F.shape[1] * len(F) ** 2
-        return np.asarray(A)
+        n, D = F.shape
+        A = np.zeros((n, n), order="F")
+        for part in blocks(n, 2.0 * D * n):
+            A[part, : part.stop] = F[part] @ F[: part.stop].T
+            yield 2.0 * D * (part.stop - part.start) * part.stop
+        return A
 
     def residuals(self, which: slice) -> Work[Array]:
         """Residuals of some rows under the fit of all others."""
         if self._diagonal is None:
-            self._diagonal = dpotri(self._L, lower=1)[0].diagonal().copy()
-            yield 2.0 * len(self._L) ** 3
+            self._diagonal = yield from _inverse_diagonal(self._L)
         return np.asarray(self._dual[which] / self._diagonal[which, None])
+
+
+def _inverse_diagonal(L: Array) -> Work[Array]:
+    """Diagonal of (L L^T)^-1: squared columns of L^-1, which are zero above the diagonal."""
+    n = len(L)
+    diagonal = np.empty(n)
+    for first in range(0, n, _BLOCK):
+        last = min(first + _BLOCK, n)
+        columns = np.eye(n - first, last - first, order="F")
+        half = dtrsm(1.0, L[first:, first:], columns, lower=1, overwrite_b=1)
+        diagonal[first:last] = np.einsum("ij,ij->j", half, half)
+        yield float(_BLOCK) * (n - first) ** 2
+    return diagonal

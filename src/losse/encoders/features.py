@@ -44,6 +44,10 @@ class Features(ABC):
         """The features as a full array."""
 
     @abstractmethod
+    def write(self, out: npt.NDArray[np.floating]) -> None:
+        """Write the features into a full array."""
+
+    @abstractmethod
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
 
@@ -133,6 +137,11 @@ class SparseFeatures(Features):
         """The features as a full array."""
         return np.asarray(self.matrix().toarray())
 
+    def write(self, out: npt.NDArray[np.floating]) -> None:
+        """Write the features into a full array."""
+        out[:] = 0.0
+        out[np.arange(len(self))[:, None], self.indices] = self.values
+
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
         weighted_rows(self.indices, self.values, W, out)
@@ -215,6 +224,10 @@ class DenseFeatures(Features):
     def dense(self) -> Array:
         """The features as a full array."""
         return self.values
+
+    def write(self, out: npt.NDArray[np.floating]) -> None:
+        """Write the features into a full array."""
+        out[:] = self.values
 
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""

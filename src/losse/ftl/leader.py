@@ -259,6 +259,8 @@ class Leader:
         """Multiply all weights of rows by a factor."""
         self._solver.rescale(factor)
         self._posterior = None
+        if self._selector is not None:
+            self._selector.rescale()
 
     def _changed(self) -> None:
         self._posterior = None

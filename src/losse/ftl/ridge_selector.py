@@ -16,10 +16,11 @@ import numpy as np
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
 from losse.ftl.solvers.base import Solver
+from losse.ftl.solvers.tracked_inverse import Descent
 from losse.ftl.targets import Targets
-from losse.storage.state import State, StateReader
+from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import UNIT, Work, finished
+from losse.work import UNIT, Work
 
 FIRST_RIDGE = 1e-3
 """Ridge of a new model."""
@@ -29,8 +30,8 @@ WIDE = (1.0, 0.1, 10.0, 100.0, 1e3)
 """Factors of the first round."""
 FIRST_REVIEW = 64
 """Rows before the first one: of fewer, no ridge is right or wrong."""
-APART = 32
-"""Rows between two contestants that take a while to make."""
+APART = 4
+"""Rows between two steps towards contestants that take a while to make."""
 
 
 class RidgeSelector:
@@ -51,6 +52,7 @@ class RidgeSelector:
         self._weights = np.zeros((0, 0))
         self._mean = np.zeros(0)
         self._errors = np.zeros((0, 0))
+        self._descent: Descent | None = None  # to the weights of the next contestant
 
     def score(self, features: Features, Y: Array, weights: Array) -> None:
         """Let the contestants predict rows that are to be learned."""
@@ -77,25 +79,25 @@ class RidgeSelector:
             return
         slow = len(FACTORS) * solver.leader_cost > UNIT
         if self._complete:
-            decided = self._decide(solver, spread)
-            self._call(solver)
-            if decided:
-                solver.retune()
+            ridge = self._winner(solver, spread)
+            self._call(solver, ridge)
+            if ridge is not None:
+                solver.retune(ridge)
                 if slow:
                     self.rows_left = APART
                     return
         while not self._complete:
-            finished(self._making_next(solver))
-            if slow and self._made < len(self._ridges) - 1:
+            self._advance(solver)
+            if slow and not self._complete:
                 self.rows_left = APART
                 return
         self._start(solver)
 
     def reviewing(self, solver: Solver, spread: Callable[[], Array]) -> Work[None]:
         """Put the winner in charge, as work in units; the rows that follow make its rivals."""
-        self._decide(solver, spread)
-        yield from solver.solving()
-        self._call(solver)
+        ridge = self._winner(solver, spread)
+        yield from solver.retuning(solver.ridge if ridge is None else ridge)
+        self._call(solver, ridge)
         self.rows_left = 1
 
     def opening(self, solver: Solver, rows: int, length: int) -> Work[None]:
@@ -106,15 +108,18 @@ class RidgeSelector:
         self._rows = rows
         self.rows_left = max(1, FIRST_REVIEW - rows)
         if length:
-            self._call(solver)
+            self._call(solver, None)
             while not self._complete:
-                yield from self._making_next(solver)
+                made, descends = self._made, self._descent is not None
+                self._advance(solver)
+                descends |= self._made == made
+                yield solver.step_cost if descends else solver.leader_cost
             self._start(solver)
             self.rows_left = length
 
     def stop(self) -> None:
         """Forget the contestants, because the memories have lost or gained rows."""
-        self._ridges, self._made = np.zeros(0), 0
+        self._ridges, self._made, self._descent = np.zeros(0), 0, None
         self._weights, self._errors = np.zeros((0, 0)), np.zeros((0, 0))
 
     def state(self) -> State:
@@ -125,7 +130,9 @@ class RidgeSelector:
             S = self._targets.n_outputs
             weights = self._weights.reshape(len(self._weights), len(self._ridges), -1)[:, :, :S]
             own |= {"ridges": self._ridges, "weights": weights, "errors": self._errors[:, :S]}
-            own["made"] = self._made
+            own["made"], own["descending"] = self._made, self._descent is not None
+            if self._descent is not None:
+                own |= nested("descent", self._descent.state(S))
             if self._targets.centred:
                 own["mean"] = self._mean[:S]
         return own
@@ -149,43 +156,62 @@ class RidgeSelector:
             self._mean = np.zeros(S)
             if self._targets.centred:
                 saved.columns("mean", out=self._mean, width=n_outputs)
+            if saved.has("descending") and saved.flag("descending"):
+                self._descent = solver.read_descent(saved.part("descent"))
 
     @property
     def _complete(self) -> bool:
         """Whether all contestants of a round are made, or none is called."""
         return self._made == len(self._ridges)
 
-    def _decide(self, solver: Solver, spread: Callable[[], Array]) -> bool:
-        """Let the solver have the ridge of the winner, if there was a round."""
+    def _winner(self, solver: Solver, spread: Callable[[], Array]) -> float | None:
+        """Ridge of the winner, if there was a round."""
         if not len(self._ridges):
-            return False
+            return None
         scale = self._targets.scale
         shares = (scale**2 * self._errors[:, : len(scale)] / spread()).sum(axis=1)
         growth = min(self._rows, self._window) / min(self._begun, self._window)
         winner = float(self._ridges[np.argmin(shares)]) / growth
-        solver.ridge = min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
-        return True
+        return min(max(winner, SMALLEST, solver.smallest_ridge), LARGEST)
 
-    def _call(self, solver: Solver) -> None:
-        """Call the contestants of another round, which are still to be made."""
+    def _call(self, solver: Solver, ridge: float | None) -> None:
+        """Call the contestants of another round, which are still to be made.
+
+        ``ridge`` is that in charge, which the solver may yet have to follow; None for its own.
+        """
         factors = FACTORS if self._begun else WIDE
-        self._ridges = solver.ridge * np.array(factors)
+        self._ridges = (solver.ridge if ridge is None else ridge) * np.array(factors)
         D, S = solver.weights.shape
         self._weights = aligned((D, S * len(factors)))
         self._errors = np.zeros((len(factors), S))
         self._mean = self._targets.mean(solver.memory)
-        self._made = 0
+        self._made, self._descent = 0, None
 
-    def _making_next(self, solver: Solver) -> Work[None]:
-        """Make another contestant; the one that is at hand comes last."""
+    def _advance(self, solver: Solver) -> None:
+        """Do a step towards another contestant; the one that is at hand comes last."""
         k = (self._made + 1) % len(self._ridges)
-        if k == 0 and not solver.approximate:
-            W = solver.weights
-        else:
-            W = yield from solver.leading(float(self._ridges[k]))
+        ridge = float(self._ridges[k])
+        if k == 0 and not solver.approximate and ridge == solver.ridge:
+            self._take(k, solver.weights)
+            return
+        self._descent = self._descent or solver.descent_to(ridge)
+        if self._descent is None:
+            self._take(k, solver.leader(ridge))
+            return
+        solver.approach(self._descent)
+        if not self._descent.goes_on:
+            self._take(k, self._descent.W)
+            self._descent = None
+
+    def _take(self, k: int, W: Array) -> None:
+        """Let W be the weights of a contestant."""
         S = W.shape[1]
         self._weights[:, k * S : (k + 1) * S] = self._targets.less_mean(W, self._mean)
         self._made += 1
+
+    def rescale(self) -> None:
+        """Begin a contestant anew that is in the making, because rows weigh in other units."""
+        self._descent = None
 
     def _start(self, solver: Solver) -> None:
         """Begin a round whose contestants are made."""

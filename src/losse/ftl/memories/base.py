@@ -88,6 +88,14 @@ class Memory(ABC):
         self.add_products(features, weights)
         self._add_targets(features, Y, weights)
 
+    def add_soon(self, features: Features, Y: Array, weights: Array) -> None:
+        """What `add` does for a few rows of positive weights, which may enter A later.
+
+        For solvers that seldom look at A.
+        """
+        self.add_products_soon(features, weights)
+        self._add_targets(features, Y, weights)
+
     def adding(
         self, features: Features, Y: Array, weights: Array, *, scattered: bool
     ) -> Work[None]:
@@ -202,8 +210,11 @@ class Memory(ABC):
 
     @property
     def rounding(self) -> float:
-        """Share of a sum that rounding may have changed."""
-        return ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
+        """Share of a sum that rounding may have changed, also in memories that were absorbed."""
+        own = ROUNDING if self.A.dtype == np.float64 else 1e5 * ROUNDING
+        if self.total <= 0.0:
+            return own
+        return max(own, 1e5 * ROUNDING * min(1.0, self._error / self.total / EPSILON["float32"]))
 
     def state(self) -> State:
         """Values for a checkpoint."""
@@ -226,6 +237,15 @@ class Memory(ABC):
     @abstractmethod
     def add_products(self, features: Features, weights: Array) -> None:
         """A += sum of w phi phi^T."""
+
+    def add_products_soon(self, features: Features, weights: Array) -> None:
+        """A += sum of w phi phi^T, now or later."""
+        self.add_products(features, weights)
+
+    @property
+    def waiting(self) -> int:
+        """Rows that have still to enter A."""
+        return 0
 
     @abstractmethod
     def times(self, W: Array) -> Array:

@@ -1,26 +1,39 @@
 """`SquareMemory`: A as a full square, for models of moderate size."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import numpy.typing as npt
 
 from losse.encoders.features import Features
+from losse.ftl.deferred import MANY, Deferred
 from losse.ftl.memories.base import SCATTERED, Memory
+from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.work import UNIT, Work, blocks
+
+if TYPE_CHECKING:
+    from losse.ftl.targets import Change
 
 LEAST_ROWS, MOST_ROWS = 64, 512
 """Rows that enter A together as a matrix product."""
 
 _ROWS = 256
 """Rows of A that are changed to double precision at once."""
+_LEAST = 1 << 15
+"""Entries of A that a row changes, from which on rows had better wait for others."""
 
 
 class SquareMemory(Memory):
-    """A as a full square, which is fastest to read row by row."""
+    """A as a full square, which is fastest to read row by row.
+
+    Rows that may enter it `soon` wait for others in `Deferred`, of which the square is a part.
+    """
 
     def __init__(self, dimension: int, n_outputs: int, dtype: npt.DTypeLike) -> None:
         super().__init__(dimension, n_outputs)
         self.A = np.zeros((dimension, dimension), dtype)
+        self._deferred: Deferred | None = None
 
     def add_products(self, features: Features, weights: Array) -> None:
         """A += sum of w phi phi^T.
@@ -30,6 +43,36 @@ class SquareMemory(Memory):
         if (abs(weights) != 1.0).any():
             features, weights = features.scaled(np.sqrt(abs(weights))), np.sign(weights)
         features.add_products(weights, self.A)
+
+    def add_products_soon(self, features: Features, weights: Array) -> None:
+        """A += sum of w phi phi^T, now or later."""
+        n = len(features)
+        if n > MANY or features.values.shape[1] ** 2 < _LEAST:
+            self.add_products(features, weights)
+            return
+        if self._deferred is None:
+            self._deferred = Deferred(self.A)
+        if not self._deferred.has_room(n):
+            self._deferred.enter()
+        self._deferred.enter_some(n)
+        features.scaled(np.sqrt(weights)).write(self._deferred.extend(n))
+
+    @property
+    def waiting(self) -> int:
+        """Rows that have still to enter A."""
+        return len(self._waiting)
+
+    @property
+    def _waiting(self) -> npt.NDArray[Any]:
+        """Rows that have still to enter A, (n, D), with zeros where they have."""
+        if self._deferred is None:
+            return np.zeros((0, self.dimension), self.A.dtype)
+        return self._deferred.waiting
+
+    def _settle(self) -> None:
+        """Let all rows enter A."""
+        if self._deferred is not None:
+            self._deferred.enter()
 
     def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
         n, D = len(features), self.dimension
@@ -46,11 +89,13 @@ class SquareMemory(Memory):
 
     def diagonal(self) -> Array:
         """The diagonal of A."""
-        return np.array(self.A.diagonal(), dtype=np.float64)
+        T = self._waiting
+        return np.asarray(self.A.diagonal() + np.einsum("ij,ij->j", T, T), dtype=np.float64)
 
     def times(self, W: Array) -> Array:
         """A W, for W with padded rows."""
-        return np.asarray(self.A @ W.astype(self.A.dtype, copy=False), dtype=np.float64)
+        W, T = W.astype(self.A.dtype, copy=False), self._waiting
+        return np.asarray(self.A @ W + T.T @ (T @ W), dtype=np.float64)
 
     def residual(self, W: Array, penalty: float) -> Array:
         """B - (A + penalty I) W, in double precision."""
@@ -58,23 +103,61 @@ class SquareMemory(Memory):
         for start in range(0, self.dimension, _ROWS):  # a copy of all of A would be large
             rows = slice(start, start + _ROWS)
             out[rows] -= self.A[rows].astype(np.float64, copy=False) @ W
-        return out
+        T = self._waiting.astype(np.float64, copy=False)
+        return out - T.T @ (T @ W)
 
     def rows_times(self, cells: npt.NDArray[np.int32], W: Array) -> Array:
         """Some rows of A, times W with padded rows."""
+        self._settle()
         return np.asarray(self.A[cells] @ W, dtype=np.float64)
 
     def block(self, cells: npt.NDArray[np.int32]) -> Array:
         """A_ss for some cells s."""
+        self._settle()
         return np.array(self.A[np.ix_(cells, cells)], dtype=np.float64)
 
     def square(self) -> Array:
         """A as a new full square of doubles."""
+        self._settle()
         return np.array(self.A, dtype=np.float64)
 
     def put_square(self, out: Array) -> None:
         """Write A as a full square of doubles."""
+        self._settle()
         out[:] = self.A
+
+    def scale(self, factor: float) -> None:
+        """Multiply the weight of every sample by ``factor``."""
+        self._settle()
+        super().scale(factor)
+
+    def absorb(self, other: Memory, factor: float, change: "Change | None") -> None:
+        """Add the sums of another memory of the same layout, times ``factor``."""
+        assert isinstance(other, SquareMemory)
+        super().absorb(other, factor, change)
+        if other.waiting:
+            T = other._waiting
+            self.A += (factor * (T.T @ T)).astype(self.A.dtype, copy=False)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._deferred = None
+        super().clear()
+
+    def state(self) -> State:
+        """Values for a checkpoint, with the rows that wait."""
+        own = super().state() | {"defers": self._deferred is not None}
+        if self._deferred is None:
+            return own
+        return own | nested("deferred", self._deferred.state(self.dimension))
+
+    def restore(self, saved: StateReader) -> None:
+        """Take over what `state` has returned."""
+        super().restore(saved)
+        self._deferred = None
+        if saved.has("defers") and saved.flag("defers"):
+            self._deferred = Deferred(self.A)
+            self._deferred.restore(saved.part("deferred"), self.dimension)
 
     @property
     def block_shape(self) -> tuple[int, int, int]:
@@ -84,6 +167,7 @@ class SquareMemory(Memory):
 
     def diagonal_blocks(self) -> Array:
         """Slices of 128 along the diagonal; the last one is filled up with the identity."""
+        self._settle()
         count, size, _ = self.block_shape
         blocks = np.tile(np.eye(size), (count, 1, 1))
         for k in range(count):

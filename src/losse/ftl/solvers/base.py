@@ -19,6 +19,7 @@ from losse.work import Work
 
 if TYPE_CHECKING:
     from losse.ftl.solvers.sample_space import SampleSpace
+    from losse.ftl.solvers.tracked_inverse import Descent
     from losse.ftl.targets import Change
 
 
@@ -81,15 +82,27 @@ class Solver(ABC):
         self.solve()
         yield self.leader_cost
 
-    def retune(self) -> None:
-        """Let the weights follow a ridge that was changed."""
+    def retune(self, ridge: float) -> None:
+        """Let the weights follow the leader for another ridge, now or soon."""
+        self.ridge = ridge
         self.solve()
 
-    def leading(self, ridge: float) -> Work[Array]:
-        """What `leader` returns, as work in units."""
-        W = self.leader(ridge)
-        yield self.leader_cost
-        return W
+    def retuning(self, ridge: float) -> Work[None]:
+        """Make the weights the leader for another ridge, as work in units."""
+        self.ridge = ridge
+        yield from self.solving()
+
+    def descent_to(self, ridge: float) -> "Descent | None":
+        """A descent to nearly the best weights for another ridge; None if `leader` is as good."""
+        return None
+
+    def approach(self, descent: "Descent") -> None:
+        """Do a step of a descent."""
+        raise NotImplementedError
+
+    def read_descent(self, saved: StateReader) -> "Descent | None":
+        """A descent that a checkpoint has; None if this solver has none."""
+        return None
 
     @property
     def row_cost(self) -> float:
@@ -100,6 +113,11 @@ class Solver(ABC):
     def leader_cost(self) -> float:
         """Operations of `leader`, about."""
         return float(self.memory.dimension) ** 3
+
+    @property
+    def step_cost(self) -> float:
+        """Operations of a step of a descent, about."""
+        return 3.0 * self.memory.dimension**2 * self.weights.shape[1]
 
     def unlearn(self, features: Features, Y: Array, weights: Array, *, everything: bool) -> None:
         """Take a batch out of the memories, and make the weights the leader of what is left.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.encoders.features import Features
+from losse.ftl.deferred import MANY
 from losse.ftl.memories.base import Memory
 from losse.ftl.solvers.base import PROMISE, LeaderWarning, Solver
 from losse.ftl.solvers.conjugate import (
@@ -26,16 +27,18 @@ from losse.ftl.solvers.conjugate import (
 )
 from losse.ftl.solvers.renewal import Renewal, worthwhile
 from losse.ftl.solvers.sample_space import SampleSpace
-from losse.ftl.solvers.tracked_inverse import PENDING, TrackedInverse
+from losse.ftl.solvers.tracked_inverse import Descent, TrackedInverse
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import Work, finished
+from losse.work import Work
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
+FEW = MANY * 5 // 8
+"""Rows that may still have to enter A when an inverse is begun."""
 ROOM = 512
 """Samples that are taken in while an inverse is made."""
 OWED = "samples without A"
@@ -74,15 +77,20 @@ class ExactSolver(Solver):
         self._samples: SampleSpace | None = self._no_samples()
         self._follower: TrackedInverse | ConjugateGradients | None = None
         self._renewal: Renewal | None = None
+        self._wanted: float | None = None  # ridge for which an inverse is to be made
         self._trace: float | None = 0.0  # of A
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and follow the leader."""
         self._renew_if_due(len(features))
-        self.memory.add(features, Y, weights)
+        if self._samples is None:
+            self.memory.add_soon(features, Y, weights)
+        else:
+            self.memory.add(features, Y, weights)
         if self._trace is not None:
             self._trace += features.size(weights)
         if self._doubtful:
+            self._take_wanted()
             self._samples = self._renewal = None
             if not self.memory.large:
                 self._factorise()
@@ -100,6 +108,7 @@ class ExactSolver(Solver):
                 return
         self._samples = None
         if self._follower is None:
+            self._take_wanted()
             self._follower, self._renewal = self._new_follower(), None
         else:
             self._follower.learn(features, Y, weights)
@@ -144,32 +153,39 @@ class ExactSolver(Solver):
         if self._renewal is not None or memory.large:
             return
         if self._samples is not None:
-            due = self._samples.size + rows > self._half
+            few = self._half // 2 if worthwhile(memory, rows) else self._half
+            due = self._samples.size + rows > few
         else:
-            due = isinstance(self._follower, TrackedInverse) and self._follower.off > 1.0
+            off = isinstance(self._follower, TrackedInverse) and self._follower.off > 1.0
+            due = off or self._wanted is not None
         if not due:
             return
-        if memory.total > 0.0 and worthwhile(memory, rows):
-            self._renewal = Renewal(memory, self.ridge, self._no_features)
+        ridge = self.ridge if self._wanted is None else self._wanted
+        if memory.total == 0.0 or not worthwhile(memory, rows):
+            self._samples = self._follower = self._wanted = None
+            self.ridge = ridge
+        elif memory.waiting <= FEW:  # else others are about to enter A
+            self._renewal = Renewal(memory, ridge, self._no_features)
             self._renewal.begin()
-        else:
-            self._samples = self._follower = None
 
     def _advance(self, features: Features, weights: Array) -> None:
         assert self._renewal is not None
         try:
-            inverse = self._renewal.advance(features, weights, self.weights)
+            ridge = self.ridge if self._wanted is None else self._wanted
+            inverse = self._renewal.advance(features, weights, self.weights, ridge)
         except np.linalg.LinAlgError:  # rounding forbids it
             self.refresh()
             return
         if inverse is not None:
             self._samples, self._follower, self._renewal = None, inverse, None
+            self.ridge, self._wanted = inverse.ridge, None
             self.weights[:] = inverse.weights
             self._review(inverse)
 
     def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
         """Take many samples in, as work in units; the weights follow with `following`."""
         few = self._samples is not None and self._samples.size + len(features) <= self._half
+        self._take_wanted()
         # As single batches would, so that files can leave A out.
         yield from self.memory.adding(features, Y, weights, scattered=few)
         self._follower = self._renewal = self._trace = None
@@ -198,15 +214,26 @@ class ExactSolver(Solver):
             self.weights[:] = self._follower.weights
             self._verify()
 
-    def retune(self) -> None:
-        """Let the weights follow a ridge that was changed."""
-        self._renewal = None
-        if isinstance(self._follower, TrackedInverse):
-            self._follower.retune(self.ridge)
-            self.weights[:] = self._follower.weights
-            self._review(self._follower)
-        else:
+    def retune(self, ridge: float) -> None:
+        """Let the weights follow the leader for another ridge.
+
+        Where an inverse for another one would be slow at that, and takes a while to make, they do
+        when there is an inverse for this ridge.
+        """
+        renewal, follower = self._renewal, self._follower
+        self._renewal = self._wanted = None
+        if not isinstance(follower, TrackedInverse):
+            self.ridge = ridge
             self.solve()
+            if renewal is not None and self._samples is not None and renewal.suits(ridge):
+                self._renewal = renewal
+        elif follower.off_for(ridge) > 1.0 and worthwhile(self.memory, 1):
+            self._wanted = ridge
+        else:
+            self.ridge = ridge
+            follower.retune(ridge)
+            self.weights[:] = follower.weights
+            self._review(follower)
 
     def _inverting(self) -> Work[None]:
         self._follower = None
@@ -216,11 +243,21 @@ class ExactSolver(Solver):
         self._follower = follower
         self.weights[:] = follower.weights
 
-    def leading(self, ridge: float) -> Work[Array]:
-        """What `leader` returns, as work in units; not quite as exact beside an inverse."""
+    def descent_to(self, ridge: float) -> Descent | None:
+        """A descent to nearly the best weights for another ridge; None if `leader` is as good."""
         if isinstance(self._follower, TrackedInverse):
-            return (yield from self._follower.leading(ridge))
-        return (yield from super().leading(ridge))
+            return self._follower.descent_to(ridge)
+        return None
+
+    def approach(self, descent: Descent) -> None:
+        """Do a step of a descent, with the inverse that is at hand."""
+        if not isinstance(self._follower, TrackedInverse):
+            self._follower = self._new_inverse()
+        self._follower.approach(descent)
+
+    def read_descent(self, saved: StateReader) -> Descent | None:
+        """A descent that a checkpoint has."""
+        return Descent.read(saved, self.weights.shape, self.memory.n_outputs)
 
     @property
     def row_cost(self) -> float:
@@ -231,7 +268,7 @@ class ExactSolver(Solver):
     def leader_cost(self) -> float:
         """Operations of `leader`, about."""
         if self._samples is not None:
-            return float(self._samples.size) ** 3
+            return 0.7 * float(self._samples.size) ** 3
         if isinstance(self._follower, TrackedInverse):
             return self._follower.leader_cost
         return super().leader_cost
@@ -245,8 +282,6 @@ class ExactSolver(Solver):
         """The best weights for another ridge, (D, S); nearly so in large models."""
         if self._samples is not None:
             return self._samples.leader_for(ridge * self.memory.total)
-        if isinstance(self._follower, TrackedInverse):
-            return finished(self._follower.leading(ridge))
         return super().leader(ridge)
 
     def refresh(self) -> None:
@@ -255,6 +290,11 @@ class ExactSolver(Solver):
         self._follower = None
         self._renewal = None
         self._trace = None
+
+    def _take_wanted(self) -> None:
+        """Have the ridge that is wanted without waiting for its inverse."""
+        if self._wanted is not None:
+            self.ridge, self._wanted = self._wanted, None
 
     def clear(self) -> None:
         """Forget everything."""
@@ -274,6 +314,7 @@ class ExactSolver(Solver):
 
     def solve(self) -> None:
         """Make the weights the leader of the memories as they are now."""
+        self._take_wanted()
         self._renewal = None
         if self._doubtful and not self.memory.large:
             self._factorise()
@@ -297,7 +338,7 @@ class ExactSolver(Solver):
 
     def _unlearn(self, features: Features, Y: Array, weights: Array, penalty: float) -> None:
         follower = self._follower
-        if isinstance(follower, TrackedInverse) and len(features) <= PENDING:
+        if isinstance(follower, TrackedInverse) and len(features) <= MANY:
             follower.unlearn(features, Y, weights)
             self._trace = None
             self.weights[:] = follower.weights
@@ -329,6 +370,7 @@ class ExactSolver(Solver):
             own = {"method": "iterations"} | nested("iterations", self._follower.state())
         # To make the trace from A would let rows enter A that wait.
         own |= {"trace": self._trace, "renewing": self._renewal is not None}
+        own["wanted"] = self._wanted
         if self._renewal is not None:
             own |= nested("renewal", self._renewal.state())
         return state | own
@@ -337,6 +379,7 @@ class ExactSolver(Solver):
         """Take over what `state` has returned."""
         super().restore(saved)
         self.refresh()
+        self._wanted = None
         methods = ("none", "samples", "iterations" if self.memory.large else "inverse", OWED)
         method = saved.word("method", methods)
         if method in ("samples", OWED):
@@ -354,6 +397,8 @@ class ExactSolver(Solver):
             self._follower = follower
         if saved.has("trace") and saved.value("trace") is not None:
             self._trace = saved.number("trace", at_least=0.0)
+        if saved.has("wanted") and saved.value("wanted") is not None:
+            self._wanted = saved.positive("wanted")
         if saved.has("renewing") and saved.flag("renewing"):
             self._renewal = Renewal(self.memory, self.ridge, self._no_features)
             self._renewal.restore(saved.part("renewal"))

@@ -1,8 +1,8 @@
 """`Renewal`: an inverse in the making, beside the method at work, while rows keep coming.
 
-An inverse takes as long as some thousand rows. So it is made of the sums as they are when the
-renewal begins, a few blocks of columns for each row that comes; then it follows the rows that came
-in the meantime, faster than others come.
+An inverse takes as long as some thousand rows. So it is made of the sums as they are when there is
+room for it, a few blocks of columns for each row that comes; then it follows the rows that came in
+the meantime, faster than others come.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.work import finished
 
+SUITABLE = 8.0
+"""Factor between two ridges for which the same inverse will do."""
 PER_ROW = 1e8
 """Cost that a row pays for the inverse."""
 FASTER, AT_LEAST = 2, 16
@@ -29,7 +31,7 @@ def worthwhile(memory: Memory, rows: int) -> bool:
 
 
 class Renewal:
-    """A `TrackedInverse` of the memories as they are now, and of all rows that `advance` brings."""
+    """A `TrackedInverse` of the memories, and of all rows that `advance` brings."""
 
     def __init__(self, memory: Memory, ridge: float, no_features: Features) -> None:
         self._memory = memory
@@ -40,27 +42,33 @@ class Renewal:
         self._inversion: Inversion | None = None
 
     def begin(self) -> None:
-        """Start from the memories as they are now."""
+        """Start with the ridge, and soon with the memories."""
         penalty = self._ridge * self._memory.total * np.sqrt(GROWTH)
         self._inversion = Inversion(self._memory, penalty)
 
-    def advance(self, features: Features, weights: Array, W: Array) -> TrackedInverse | None:
+    def suits(self, ridge: float) -> bool:
+        """Whether the inverse will do for another ridge, until that has one of its own."""
+        return 1 / SUITABLE <= ridge / self._ridge <= SUITABLE
+
+    def advance(
+        self, features: Features, weights: Array, W: Array, ridge: float
+    ) -> TrackedInverse | None:
         """Do the share of a batch; return the inverse when it has followed all rows.
 
-        It begins with the weights ``W``. Raises `numpy.linalg.LinAlgError` where rounding forbids
-        an inverse.
+        It begins with the weights ``W`` and a suitable ridge. Raises `numpy.linalg.LinAlgError`
+        where rounding forbids an inverse.
         """
         n = len(features)
-        self._waiting = self._waiting.joined(features.scaled(np.sqrt(weights)))
+        if self._inversion is None or self._inversion.ready:
+            self._waiting = self._waiting.joined(features.scaled(np.sqrt(weights)))
         if self._inversion is not None:
             self._credit += PER_ROW * n
             if self._inversion.done:
-                self._inverse = TrackedInverse(self._memory, self._ridge)
+                self._inverse = TrackedInverse(self._memory, ridge)
                 finished(self._inverse.taking(self._inversion))
                 self._inversion = None
             while self._inversion and self._credit > 0 and not self._inversion.done:
-                self._inversion.step()
-                self._credit -= self._inversion.cost
+                self._credit -= self._inversion.step()
             return None
         assert self._inverse is not None
         some = FASTER * n + AT_LEAST
@@ -68,12 +76,13 @@ class Renewal:
         self._waiting = self._waiting[some:]
         if len(self._waiting):
             return None
+        self._inverse.ridge = ridge
         self._inverse.begin_at(W)
         return self._inverse
 
     def state(self) -> State:
         """Values for a checkpoint."""
-        own: State = {"credit": self._credit, "waiting": len(self._waiting)}
+        own: State = {"credit": self._credit, "waiting": len(self._waiting), "ridge": self._ridge}
         own |= {"made": self._inverse is not None} | nested("rows", self._waiting.state())
         if self._inversion is not None:
             return own | nested("inversion", self._inversion.state())
@@ -82,6 +91,7 @@ class Renewal:
 
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
+        self._ridge = saved.positive("ridge") if saved.has("ridge") else self._ridge
         self._credit = saved.number("credit")
         self._waiting = self._waiting.restored(saved.part("rows"), saved.count("waiting"))
         if saved.flag("made"):

@@ -13,14 +13,18 @@ step removes most of the excess. When total has grown by `GROWTH`, P is made ane
 Unlearning is the same with the opposite sign, as long as what is left is a sum of squares.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
-from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
+from losse.ftl.deferred import MANY, Deferred
 from losse.ftl.memories.base import Memory, NotLearnedError
 from losse.ftl.solvers.inversion import Inversion, inverting
 from losse.storage.state import State, StateReader
@@ -31,7 +35,6 @@ GROWTH = 5.0
 FARTHEST = 10.0
 """How far lambda may be from that of P at worst; see `TrackedInverse.off`."""
 EXCESS = 0.008
-PENDING = 256
 CORRECTIONS = 20
 """Far more than it takes while P is accurate."""
 SMALLEST_PIVOT = 1e-4
@@ -42,6 +45,97 @@ LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
 
+class Descent:
+    """Weights on their way to the leader for some penalty, with P as the preconditioner.
+
+    One step is mostly enough, and then steepest descent is as good as conjugate gradients, which
+    need exact sums. Rows may be learned between steps: weights that take a while are as good as
+    those of the rows before.
+
+    Parameters
+    ----------
+    W, R
+        The weights and their residual, B - (A + penalty I) W. Both are changed in place.
+    penalty
+        Lambda.
+    excess
+        Share of the objective by which the weights may miss the leader.
+    steps
+        At most so many.
+    conjugate
+        Whether these are conjugate to each other.
+    """
+
+    def __init__(
+        self,
+        W: Array,
+        R: Array,
+        penalty: float,
+        excess: float,
+        *,
+        steps: int = CORRECTIONS,
+        conjugate: bool = False,
+    ) -> None:
+        self.W = W
+        self._R = R
+        self._penalty = penalty
+        self._excess = excess
+        self._left = steps
+        self._conjugate = conjugate
+        self._direction, self._image = W, R
+        self._before = np.zeros(W.shape[1])
+        self.reached = False
+        """Whether the weights are the leader but for the excess."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is another step to do."""
+        return not self.reached and self._left > 0
+
+    def step(self, memory: Memory, own_lambda: float, apply: Callable[[Array], Array]) -> None:
+        """Do a step, if it takes one; ``apply`` multiplies by P, which is for ``own_lambda``."""
+        W, R, penalty = self.W, self._R, self._penalty
+        self._left -= 1
+        if (R * R).sum() <= self._excess * penalty * memory.objective(W, R, penalty):
+            self.reached = True
+            return
+        Z = apply(R)
+        descent = (R * Z).sum(axis=0)
+        ratio = descent / np.where(self._before > 0, self._before, np.inf) * self._conjugate
+        direction = Z + ratio * self._direction
+        # (A + penalty I) times the direction
+        image = R + (penalty - own_lambda) * Z + ratio * self._image
+        curvature = (direction * image).sum(axis=0)
+        if ((curvature <= 0) & (descent != 0)).any():  # rounding has made P or A indefinite
+            self._left = 0
+            return
+        length = descent / np.where(curvature > 0, curvature, 1.0)
+        W += length * direction
+        R -= length * image
+        self._direction, self._image, self._before = direction, image, descent
+
+    def state(self, n_outputs: int) -> State:
+        """Values for a checkpoint of a descent to another ridge."""
+        S = n_outputs
+        return {
+            "W": self.W[:, :S], "R": self._R[:, :S], "before": self._before[:S],
+            "direction": self._direction[:, :S], "image": self._image[:, :S],
+            "penalty": self._penalty, "left": self._left,
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, saved: StateReader, shape: tuple[int, ...], n_outputs: int) -> Descent:
+        """The descent that `state` has described."""
+        W, R, direction, image = (aligned(shape) for _ in range(4))
+        for name, out in (("W", W), ("R", R), ("direction", direction), ("image", image)):
+            saved.columns(name, out=out, width=n_outputs)
+        descent = cls(W, R, saved.positive("penalty"), RIVAL, conjugate=True)
+        descent._direction, descent._image = direction, image
+        saved.columns("before", out=descent._before, width=n_outputs)
+        descent._left = saved.count("left", at_most=RIVAL_STEPS)
+        return descent
+
+
 class TrackedInverse:
     """P and the weights that follow the leader with its help."""
 
@@ -49,17 +143,13 @@ class TrackedInverse:
         self.memory = memory
         self.ridge = ridge
         size = padded(memory.dimension)
-        self._P = aligned((size, size))
-        self._pending = aligned((2 * PENDING, size))
-        self._count = 0
-        self._entering = 0  # rows of it that enter P, a few columns at a time
-        self._entered = 0  # columns that they have entered with, and that are zero since
-        self._sign = 1.0
+        self._inverse = Deferred(aligned((size, size)), sign=-1.0)
         self.weights = aligned(memory.B.shape)
         self._residual = aligned(memory.B.shape)
         self._lambda = self._own_lambda = 0.0
         self.renewed = False
-        """Whether P has been changed or made anew since this was last set to False."""
+        """Whether P is another, or has followed many rows, since this was last set to False."""
+        self._unchecked = 0  # rows that it has followed since
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
@@ -71,22 +161,22 @@ class TrackedInverse:
         inversion = yield from inverting(self.memory, penalty * np.sqrt(GROWTH))
         yield from self.taking(inversion)
         self._lambda = penalty
-        np.matmul(self._P[:D, :D], self.memory.B, out=self.weights)
+        np.matmul(self._inverse.matrix[:D, :D], self.memory.B, out=self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
         yield self._step_cost
-        yield from self._descending(self.weights, self._residual, self._lambda, EXCESS)
+        yield from self._descending(self._descent(EXCESS))
 
     def taking(self, inversion: Inversion) -> Work[None]:
         """Let P be an inverse that is done, as work in units."""
-        self._P = yield from inversion.result()
+        self._inverse.matrix = yield from inversion.result()
+        self._inverse.clear()
         self._lambda = self._own_lambda = inversion.ridge
-        self._count = self._entering = self._entered = 0
         self.renewed = True
 
     def follow_only(self, features: Features) -> None:
         """Let P follow samples, each times the root of its weight; the weights do not."""
-        for start in range(0, len(features), PENDING):
-            self._change(features[start : start + PENDING], 1.0)
+        for start in range(0, len(features), MANY):
+            self._change(features[start : start + MANY], 1.0)
 
     def begin_at(self, W: Array) -> None:
         """Let the weights begin at W, and follow the leader from there."""
@@ -101,26 +191,28 @@ class TrackedInverse:
         self.ridge = ridge
         before, self._lambda = self._lambda, ridge * self.memory.total
         self._residual -= (self._lambda - before) * self.weights
-        state = self.weights, self._residual, self._lambda
-        if not finished(self._descending(*state, RIVAL, conjugate=True)):
+        if not finished(self._descending(self._descent(RIVAL, conjugate=True))):
             self.rebuild()
 
     @property
     def off(self) -> float:
         """How far lambda is from that of P, by a factor; above one, P should be made anew soon."""
-        drift = self._lambda / self._own_lambda
+        return self.off_for(self.ridge)
+
+    def off_for(self, ridge: float) -> float:
+        """How far the lambda of a ridge is from that of P, in the same way."""
+        drift = max(ridge * self.memory.total / self._own_lambda, np.finfo(float).tiny)
         return float(max(drift * 1.25 / np.sqrt(GROWTH), 1.25 / GROWTH / drift))
 
-    def leading(self, ridge: float) -> Work[Array]:
-        """Nearly the best weights for another ridge, as work in units."""
+    def descent_to(self, ridge: float) -> Descent:
+        """Descent from the weights to nearly the best ones for another ridge."""
         penalty, W = ridge * self.memory.total, self.weights.copy()
         R = self._residual - (penalty - self._lambda) * W
-        yield from self._descending(W, R, penalty, RIVAL, steps=RIVAL_STEPS, conjugate=True)
-        return W
+        return Descent(W, R, penalty, RIVAL, steps=RIVAL_STEPS, conjugate=True)
 
     @property
     def leader_cost(self) -> float:
-        """Operations of `leading`, about."""
+        """Operations of a whole descent to another ridge, about."""
         return 5.0 * self._step_cost
 
     @property
@@ -133,7 +225,7 @@ class TrackedInverse:
             self.rebuild()
 
     def unlearn(self, features: Features, Y: Array, weights: Array) -> None:
-        """Take at most `PENDING` samples out of the memories; become the leader of what is left.
+        """Take at most `MANY` samples out of the memories; become the leader of what is left.
 
         Raises `NotLearnedError`, and changes nothing, if that cannot be a sum of squares.
         """
@@ -150,15 +242,12 @@ class TrackedInverse:
     def state(self) -> State:
         """Values for a checkpoint; the weights are the solver's."""
         D = self.memory.dimension
-        return {
+        return self._inverse.state(D) | {
             "lambda": self._lambda,
             "own_lambda": self._own_lambda,
-            "P": self._P[:D, :D],
-            "pending": self._pending[: self._count, :D],
-            "count": self._count,
-            "entering": self._entering,
-            "entered": self._entered,
-            "negative": self._sign < 0,
+            "P": self._inverse.matrix[:D, :D],
+            "negative": self._inverse.sign > 0,
+            "unchecked": self._unchecked,
             "residual": self._residual[:, : self.memory.n_outputs],
         }
 
@@ -168,14 +257,12 @@ class TrackedInverse:
         self._own_lambda = saved.positive("own_lambda")
         D = self.memory.dimension
         # Files of version 0.1 have padding below, too.
-        rows = len(self._P) if saved.has_shape("P", self._P.shape) else D
-        saved.columns("P", out=self._P[:rows], width=D)
-        self._count = saved.count("count", at_most=len(self._pending))
-        if saved.has("entering"):
-            self._entering = saved.count("entering", at_most=self._count)
-            self._entered = saved.count("entered", at_most=len(self._P))
-        saved.columns("pending", out=self._pending[: self._count], width=D)
-        self._sign = -1.0 if saved.flag("negative") else 1.0
+        P = self._inverse.matrix
+        rows = len(P) if saved.has_shape("P", P.shape) else D
+        saved.columns("P", out=P[:rows], width=D)
+        self._inverse.restore(saved, D)
+        self._inverse.sign = 1.0 if saved.flag("negative") else -1.0
+        self._unchecked = saved.count("unchecked") if saved.has("unchecked") else 0
         saved.columns("residual", out=self._residual, width=self.memory.n_outputs)
         self.weights[:] = W
 
@@ -216,8 +303,8 @@ class TrackedInverse:
         self._residual -= (self._lambda - before) * self.weights
         root = np.sqrt(weights)
         try:
-            for start in range(0, len(features), PENDING):
-                part = slice(start, start + PENDING)
+            for start in range(0, len(features), MANY):
+                part = slice(start, start + MANY)
                 self._follow(features[part].scaled(root[part]), Y[part] * root[part, None], sign)
         except np.linalg.LinAlgError:  # rounding has made P indefinite
             return False
@@ -237,103 +324,55 @@ class TrackedInverse:
 
     def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
         """P -= s T^T T for samples that came or went; returns L and T."""
-        n = len(features)
-        if self._count + n > len(self._pending) or sign != self._sign:
-            self._push()
-            self._sign = sign
-        self._push_some(n)
+        n, inverse = len(features), self._inverse
+        if not inverse.has_room(n) or sign != -inverse.sign:
+            inverse.enter()
+            inverse.sign = -sign
+            self.renewed = True
+        inverse.enter_some(n)
+        self._unchecked += n
+        if self._unchecked > self.memory.dimension:
+            self.renewed, self._unchecked = True, 0
         T = self._times_inverse(features)
         L = np.linalg.cholesky(np.eye(n) + sign * features.inner(T))
         if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
             raise np.linalg.LinAlgError
         solve_lower(L, T)
-        self._pending[self._count : self._count + n] = T
-        self._count += n
+        inverse.append(T)
         return np.asarray(L, dtype=np.float64), T
 
     def _correct(self, excess: float = EXCESS) -> bool:
         """Descend until the certificate holds; False if it fails."""
-        return finished(self._descending(self.weights, self._residual, self._lambda, excess))
+        return finished(self._descending(self._descent(excess)))
 
-    def _descending(
-        self,
-        W: Array,
-        R: Array,
-        penalty: float,
-        excess: float,
-        *,
-        steps: int = CORRECTIONS,
-        conjugate: bool = False,
-    ) -> Work[bool]:
-        """Descent, preconditioned by P, until W is the leader but for some excess; or False.
+    def _descent(self, excess: float, **options: Any) -> Descent:
+        """Descent of the weights themselves."""
+        return Descent(self.weights, self._residual, self._lambda, excess, **options)
 
-        R is the residual, B - (A + penalty I) W. Both are changed in place. One step is mostly
-        enough, and then steepest descent is as good as conjugate gradients, which need exact sums.
-        """
-        drift = penalty - self._own_lambda
-        direction, image, before = W, R, np.full(W.shape[1], np.inf)
-        for _ in range(steps):
-            objective = self.memory.objective(W, R, penalty)
-            if (R * R).sum() <= excess * penalty * objective:
-                return True
-            Z = self._apply(R)
-            descent = (R * Z).sum(axis=0)
-            ratio = descent / np.where(before > 0, before, np.inf) * conjugate
-            direction = Z + ratio * direction
-            image = R + drift * Z + ratio * image  # (A + penalty I) times the direction
-            curvature = (direction * image).sum(axis=0)
-            if ((curvature <= 0) & (descent != 0)).any():  # rounding has made P or A indefinite
-                return False
-            length = descent / np.where(curvature > 0, curvature, 1.0)
-            W += length * direction
-            R -= length * image
-            before = descent
+    def _descending(self, descent: Descent) -> Work[bool]:
+        """Let a descent come to its end, as work in units; whether it has reached its goal."""
+        while descent.goes_on:
+            self.approach(descent)
             yield self._step_cost
-        return False
+        return descent.reached
+
+    def approach(self, descent: Descent) -> None:
+        """Do a step of a descent."""
+        descent.step(self.memory, self._own_lambda, self._apply)
 
     def _times_inverse(self, features: Features) -> Array:
         """Phi P, with what is pending."""
-        out = aligned((len(features), len(self._P)))
-        features.combine(self._P, out)
-        pending = self._pending[: self._count]
-        out -= self._sign * features.inner(pending) @ pending
+        inverse, waiting = self._inverse, self._inverse.waiting
+        out = aligned((len(features), len(inverse.matrix)))
+        features.combine(inverse.matrix, out)
+        out += inverse.sign * features.inner(waiting) @ waiting
         return out
 
     def _apply(self, X: Array) -> Array:
         """P X, with what is pending."""
         D = len(X)
         out = aligned(X.shape)
-        rows_times(self._P[:, :D], np.arange(D), D, X, out)
-        pending = self._pending[: self._count, :D]
-        out -= self._sign * (pending.T @ (pending @ X))
+        rows_times(self._inverse.matrix[:, :D], np.arange(D), D, X, out)
+        waiting = self._inverse.waiting[:, :D]
+        out += self._inverse.sign * (waiting.T @ (waiting @ X))
         return out
-
-    def _push_some(self, rows: int) -> None:
-        """Let what is pending enter P, when it is much, little by little as rows come.
-
-        P - s T^T T stays the same: where columns have entered P, those of T become zero.
-        """
-        if self._entering == 0 and self._count >= PENDING:
-            self._entering = self._count
-        if self._entering == 0:
-            return
-        P, T = self._P, self._pending[: self._entering]
-        first = self._entered
-        last = min(first - (-2 * rows * len(P) // PENDING), len(P))
-        P[first:last, first:] -= self._sign * (T[:, first:last].T @ T[:, first:])
-        P[last:, first:last] = P[first:last, last:].T
-        T[:, first:last] = 0.0
-        self._entered = last
-        if last == len(P):
-            left = self._count - self._entering
-            self._pending[:left] = self._pending[self._entering : self._count]
-            self._count, self._entering, self._entered = left, 0, 0
-            self.renewed = True
-
-    def _push(self) -> None:
-        """P -= s T^T T, with s the sign of what is pending."""
-        T = self._pending[: self._count].T
-        dsyrk(-self._sign, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
-        mirror(self._P)
-        self._count = self._entering = self._entered = 0
-        self.renewed = True

@@ -1,0 +1,123 @@
+"""`Deferred`: a large symmetric matrix, and rows whose products enter it later, little by little.
+
+A row changes all of the matrix, which is more than a row's time allows. So M + s T^T T is kept as
+it is written, with M the matrix, s a sign and T rows that wait. When they are many, they enter M
+together, a few columns of it for each row that comes.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg.blas import dsyrk, ssyrk
+
+from losse._kernels.inverse import mirror
+from losse._kernels.simd import aligned
+from losse.storage.state import State, StateReader
+
+MANY = 256
+"""Rows that enter the matrix together. As many others may come meanwhile."""
+
+
+class Deferred:
+    """M + s T^T T.
+
+    Attributes
+    ----------
+    matrix
+        M, a symmetric array.
+    sign
+        s, 1 or -1. To be changed only while no row waits.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sums, rows = Deferred(np.zeros((5, 5))), rng.normal(size=(1000, 5))
+    >>> for row in rows:
+    ...     _ = sums.enter_some(1)
+    ...     sums.append(row[None])
+    >>> T = sums.waiting
+    >>> len(T) < 2 * MANY, bool(np.allclose(sums.matrix + T.T @ T, rows.T @ rows))
+    (True, True)
+    """
+
+    def __init__(self, matrix: npt.NDArray[Any], sign: float = 1.0) -> None:
+        self.matrix = matrix
+        self.sign = sign
+        # The system provides pages only as they are written.
+        self._rows = aligned((2 * MANY, len(matrix)), matrix.dtype)
+        self._count = 0
+        self._entering = 0  # rows that enter M, a few columns at a time
+        self._entered = 0  # columns that they have entered with, and that are zero since
+
+    @property
+    def waiting(self) -> npt.NDArray[Any]:
+        """T: rows that wait, with zeros where they have entered M."""
+        return self._rows[: self._count]
+
+    def has_room(self, rows: int) -> bool:
+        """Whether so many more rows may wait."""
+        return self._count + rows <= len(self._rows)
+
+    def append(self, rows: npt.NDArray[Any]) -> None:
+        """Let more rows wait."""
+        self.extend(len(rows))[:] = rows
+
+    def extend(self, rows: int) -> npt.NDArray[Any]:
+        """Let more rows wait, which the caller writes."""
+        self._count += rows
+        return self._rows[self._count - rows : self._count]
+
+    def enter_some(self, rows: int) -> bool:
+        """Do the share of some rows that come; whether all that were to enter M now have.
+
+        M + s T^T T stays the same: where columns have entered M, those of T become zero.
+        """
+        if self._entering == 0 and self._count >= MANY:
+            self._entering = self._count
+        if self._entering == 0:
+            return False
+        M, T, first = self.matrix, self._rows[: self._entering], self._entered
+        last = min(first - (-2 * rows * len(M) // MANY), len(M))
+        M[first:last, first:] += self.sign * (T[:, first:last].T @ T[:, first:])
+        M[last:, first:last] = M[first:last, last:].T
+        T[:, first:last] = 0.0
+        self._entered = last
+        if last < len(M):
+            return False
+        left = self._count - self._entering
+        self._rows[:left] = self._rows[self._entering : self._count]
+        self._count, self._entering, self._entered = left, 0, 0
+        return True
+
+    def enter(self) -> None:
+        """Let all rows enter M now."""
+        if self._count:
+            syrk = dsyrk if self.matrix.dtype == np.float64 else ssyrk
+            # BLAS sees the transpose, and works on what is our upper triangle.
+            M, T = self.matrix.T, self.waiting.T
+            syrk(self.sign, T, beta=1.0, c=M, lower=True, overwrite_c=True)
+            mirror(self.matrix)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the rows that wait."""
+        self._count = self._entering = self._entered = 0
+
+    def state(self, width: int) -> State:
+        """Values for a checkpoint, but for M and the sign; of the columns, so many count."""
+        return {
+            "pending": self._rows[: self._count, :width],
+            "count": self._count,
+            "entering": self._entering,
+            "entered": self._entered,
+        }
+
+    def restore(self, saved: StateReader, width: int) -> None:
+        """Take over what `state` has returned."""
+        self._count = saved.count("count", at_most=len(self._rows))
+        self._entering = self._entered = 0
+        if saved.has("entering"):
+            self._entering = saved.count("entering", at_most=self._count)
+            self._entered = saved.count("entered", at_most=len(self.matrix))
+        saved.columns("pending", out=self._rows[: self._count], width=width)

@@ -1,0 +1,87 @@
+"""Rows that enter a matrix later: the sums are the same at all times."""
+
+import numpy as np
+import pytest
+
+from losse import FTLRegressor, LosseEncoder
+from losse.encoders.features import DenseFeatures
+from losse.ftl.deferred import MANY, Deferred
+from losse.ftl.memories.square import SquareMemory
+
+RNG = np.random.default_rng(0)
+D = 200
+PHI = RNG.normal(size=(1200, D))
+Y = RNG.normal(size=(1200, 8))
+
+
+def memory(rows, size, dtype="float64"):
+    """Sums of rows that come in batches and may wait."""
+    made = SquareMemory(D, 8, dtype)
+    for start in range(0, rows, size):
+        part = slice(start, min(start + size, rows))
+        weights = np.linspace(0.5, 2, part.stop - part.start)
+        made.add_soon(DenseFeatures(PHI[part]), Y[part], weights)
+    return made
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 300])
+@pytest.mark.parametrize("rows", [3, 255, 256, 300, 600, 1200])
+def test_everything_that_reads_the_sums_counts_rows_that_wait(size, rows, monkeypatch):
+    monkeypatch.setattr("losse.ftl.memories.square._LEAST", 1)
+    made = memory(rows, size)
+    weights = np.concatenate(
+        [np.linspace(0.5, 2, min(size, rows - start)) for start in range(0, rows, size)]
+    )
+    A = (PHI[:rows] * weights[:, None]).T @ PHI[:rows]
+    W = RNG.normal(size=(D, 8))
+    np.testing.assert_allclose(made.times(W), A @ W, atol=1e-9)
+    np.testing.assert_allclose(made.residual(W, 0.3), made.B - A @ W - 0.3 * W, atol=1e-9)
+    np.testing.assert_allclose(made.diagonal(), A.diagonal(), atol=1e-9)
+    other = SquareMemory(D, 8, "float64")
+    other.absorb(made, 2.0, None)
+    np.testing.assert_allclose(other.square(), 2 * A, atol=1e-9)
+    if size <= MANY:
+        assert made.waiting == rows or made.waiting < 2 * MANY
+    np.testing.assert_allclose(made.square(), A, atol=1e-9)
+    assert made.waiting == 0
+    assert (made.A == made.A.T).all()
+
+
+def test_a_row_changes_only_a_few_columns():
+    sums = Deferred(np.zeros((D, D)))
+    changed = []
+    for row in PHI:
+        before = np.triu(sums.matrix)
+        sums.enter_some(1)
+        sums.append(row[None])
+        changed.append((np.triu(sums.matrix) != before).any(axis=1).sum())
+    assert 0 < max(changed) <= 2 * D // MANY + 1
+    rows = sums.waiting
+    np.testing.assert_allclose(sums.matrix + rows.T @ rows, PHI.T @ PHI, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_models_with_rows_that_wait_are_those_without(dtype, monkeypatch, tmp_path):
+    X = RNG.uniform(-3, 3, size=(700, 3))
+    y = np.sin(X)
+    encoder = LosseEncoder(6, 5, 2, scaling=(-3, 3)).fit(X)
+
+    def learned():
+        model = FTLRegressor(encoder, solver="exact", ridge=1e-3, dtype=dtype)
+        for start in range(0, 700, 10):
+            model.partial_fit(X[start : start + 10], y[start : start + 10])
+        return model
+
+    at_once = learned()
+    monkeypatch.setattr("losse.ftl.memories.square._LEAST", 1)
+    waiting = learned()
+    tolerance = 1e-8 if dtype == "float64" else 1e-2
+    np.testing.assert_allclose(waiting.predict(X), at_once.predict(X), atol=tolerance)
+    assert waiting._learner._leader._solver.memory.waiting > 0
+    waiting.save(tmp_path / "model", progress=False)
+    loaded = FTLRegressor.load(tmp_path / "model", progress=False)
+    for each in (waiting, loaded):
+        each.partial_fit(X[:300], y[:300]).unlearn(X[:20], y[:20])
+    assert (waiting.predict(X) == loaded.predict(X)).all()
+    both = FTLRegressor(encoder, ridge=1e-3, dtype=dtype).fit(X[:50], y[:50]).merge(waiting)
+    assert both.n_samples_seen_ == waiting.n_samples_seen_ + 50
