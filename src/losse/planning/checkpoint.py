@@ -6,6 +6,7 @@ array of the archive: so every model that can be saved can be saved with its age
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from importlib import metadata
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from losse import world
-from losse.planning.registry import PLANNERS, first_environment
+from losse.planning.objective import Objective
+from losse.planning.registry import PLANNERS, first_environment, make_planner
 from losse.storage.archive import open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
 from losse.world import PerfectModel, WorldModel
@@ -29,6 +31,8 @@ VERSION = 2
 FUNCTIONS = ("reward", "termination", "value")
 """Parts of an objective that may be functions, which a file cannot hold."""
 NUMBERS = ("discount", "curiosity", "std_scale", "max_std")
+MOST_WORK = 10**10
+"""Product of a planner's numbers, its seed apart, up to which a file is believed."""
 _MODELS = ("LosseWorldModel", "NeuralWorldModel", "PerfectModel")
 
 Agent = TypeVar("Agent", bound="PlanningAgent")
@@ -111,8 +115,21 @@ def _settings(agent: PlanningAgent) -> State:
 
 
 def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the constructor; it checks their values itself."""
-    functions = saved.value("functions")
+    """Arguments of the constructor, checked as it would."""
+    functions, objective = saved.value("functions"), saved.value("objective")
+    planner, options = saved.word("planner", PLANNERS), saved.value("planner_options")
+    seed = saved.value("seed")
+    termination = "never" if saved.flag("never_ends") else None
+    try:
+        made = make_planner(planner, 0, options).settings() | {"seed": 1}
+        work = math.prod(value for value in made.values() if type(value) is int)
+        Objective(termination=termination, **objective)
+        known = set(functions) <= set(FUNCTIONS) and set(objective) == set(NUMBERS)
+        sound = known and work < MOST_WORK and (seed is None or 0 <= int(seed) < 2**32)
+    except (TypeError, ValueError, OverflowError) as error:
+        saved.refuse(f"planner, objective or seed make no sense: {error}")
+    if not sound:
+        saved.refuse("planner, objective or seed make no sense")
     for name in FUNCTIONS:
         if name in functions and name not in changes:
             raise ValueError(
@@ -120,13 +137,13 @@ def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]
                 f"hold. Pass {name}=that function, or {name}=None to do without."
             )
     return {
-        "planner": saved.word("planner", PLANNERS),
-        "planner_options": saved.value("planner_options"),
+        "planner": planner,
+        "planner_options": options,
         "learning_starts": saved.count("learning_starts"),
-        "update_every": saved.count("update_every"),
-        "seed": saved.value("seed"),
-        "termination": "never" if saved.flag("never_ends") else None,
-        **saved.value("objective"),
+        "update_every": max(1, saved.count("update_every")),
+        "seed": seed,
+        "termination": termination,
+        **objective,
     }
 
 
