@@ -179,7 +179,8 @@ def edited_array(content, rng):
             warnings.simplefilter("ignore")
             array = array.astype(dtypes[rng.integers(len(dtypes))])
     else:
-        shapes = (array[:-1], array[..., None], array.ravel(), array[:0], array.T, array[None])
+        flat = array.ravel()
+        shapes = (flat[:-1], array[..., None], flat, flat[:0], array.T, array[None])
         array = np.ascontiguousarray(shapes[rng.integers(len(shapes))])
     return put_together(head, arrays | {name: array})
 
