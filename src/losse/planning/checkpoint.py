@@ -19,7 +19,7 @@ import numpy as np
 from losse import world
 from losse.planning.objective import Objective
 from losse.planning.registry import PLANNERS, first_environment, make_planner
-from losse.storage.archive import open_archive, write_archive
+from losse.storage.archive import ArchiveError, open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
 from losse.world import PerfectModel, WorldModel
 
@@ -84,7 +84,10 @@ def load(
             agent = kind(env, "oracle", **arguments)
             agent.world_model = PerfectModel.load(stored, first_environment(agent.envs))
         else:
-            learned = getattr(world, method).load(stored, progress=False)
+            try:
+                learned = getattr(world, method).load(stored, progress=False)
+            except ArchiveError as error:
+                saved.refuse(f"its world model cannot be read ({error})")
             agent = kind(env, learned, **arguments)
         agent.restore(saved.part("agent"))
         saved.require_all_read()
@@ -125,7 +128,11 @@ def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]
         work = math.prod(value for value in made.values() if type(value) is int)
         Objective(termination=termination, **objective)
         known = set(functions) <= set(FUNCTIONS) and set(objective) == set(NUMBERS)
-        sound = known and work < MOST_WORK and (seed is None or 0 <= int(seed) < 2**32)
+        sound = (
+            known
+            and work < MOST_WORK
+            and (seed is None or (type(seed) is int and 0 <= seed < 2**32))
+        )
     except (TypeError, ValueError, OverflowError) as error:
         saved.refuse(f"planner, objective or seed make no sense: {error}")
     if not sound:
