@@ -31,8 +31,9 @@ VERSION = 2
 FUNCTIONS = ("reward", "termination", "value")
 """Parts of an objective that may be functions, which a file cannot hold."""
 NUMBERS = ("discount", "curiosity", "std_scale", "max_std")
-MOST_WORK = 10**10
-"""Product of a planner's numbers, its seed apart, up to which a file is believed."""
+WORK = ("horizon", "n_samples", "width", "n_iterations")
+MOST_WORK = 10**7
+"""Imagined steps of a decision, the product of these options, up to which a file is believed."""
 _MODELS = ("LosseWorldModel", "NeuralWorldModel", "PerfectModel")
 
 Agent = TypeVar("Agent", bound="PlanningAgent")
@@ -124,8 +125,8 @@ def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]
     seed = saved.value("seed")
     termination = "never" if saved.flag("never_ends") else None
     try:
-        made = make_planner(planner, 0, options).settings() | {"seed": 1}
-        work = math.prod(value for value in made.values() if type(value) is int)
+        made = make_planner(planner, 0, options).settings()
+        work = math.prod(made[name] for name in WORK if name in made)
         Objective(termination=termination, **objective)
         known = set(functions) <= set(FUNCTIONS) and set(objective) == set(NUMBERS)
         sound = (
