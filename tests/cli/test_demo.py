@@ -80,7 +80,7 @@ def test_dyna_shows_several_seeds_side_by_side(tmp_path, monkeypatch):
 
 def test_the_stream_is_that_of_the_experiment():
     (run, *_) = runs_of(None, 0)
-    assert run.options["steps"] == forgetting.PRESETS["quick"].steps
+    assert run.options["steps"] == forgetting.PRESETS["paper"].steps  # seed 0 of the records
     assert run.options["epsilon"] == forgetting.EPSILON
 
 

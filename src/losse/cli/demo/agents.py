@@ -38,7 +38,7 @@ def show_agents(
     """Train one agent after the other, showing how it goes; write records, figure and table."""
     console.print(
         f"DQNs look for the way through the Gridworld, {seeds} with a world model and {seeds} "
-        "without one,\nwith as many gradient steps. Some seeds find the goal late: look at all.",
+        "without one, with as many gradient steps. Some seeds find the goal late: look at all.",
         highlight=False,
     )
     console.print("Getting ready; the first time, Losse is compiled.")

@@ -29,7 +29,7 @@ WORLD_MODELS: dict[str, dict[str, Any]] = {
 def show_forgetting(steps: int | None, seed: int, out: Path, console: Console) -> list[Record]:
     """Show where each model is wrong as it learns; write records and the picture of forgetting."""
     console.print(
-        "An agent looks for its way through a square world, and visits less and less of it.\n"
+        "An agent looks for its way through a square world, and visits less and less of it. "
         "Two world models learn from its steps. Which of them forgets what it has seen?",
         highlight=False,
     )
@@ -56,7 +56,7 @@ def show_forgetting(steps: int | None, seed: int, out: Path, console: Console) -
 
 def runs_of(steps: int | None, seed: int) -> list[Run]:
     """Runs of the world models on the stream of the experiment `forgetting`."""
-    common = forgetting.options_of(forgetting.Settings(preset="quick", steps=steps))
+    common = forgetting.options_of(forgetting.Settings(preset="paper", steps=steps))
     return [
         Run("demo", method, forgetting.ENVIRONMENT, seed, common | options)
         for method, options in WORLD_MODELS.items()

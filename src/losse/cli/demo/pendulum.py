@@ -29,7 +29,7 @@ def show_planning(steps: int | None, seed: int, out: Path, console: Console) -> 
     options = PlanningOptions(env="Pendulum-v1", steps=steps or STEPS, seed=seed)
     folder = out / "planning"
     console.print(
-        "A pendulum is to be swung up. There is no policy: the agent learns what its actions do,\n"
+        "A pendulum is to be swung up. There is no policy: the agent learns what its actions do, "
         "and looks ahead in that model before every step. The first 200 steps are random.",
         highlight=False,
     )
