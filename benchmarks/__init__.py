@@ -17,6 +17,7 @@ SECTIONS = {
     "dyna": Section("dyna.bench", "time of the parts of a Dyna run"),
     "planning": Section("planning", "decisions per second of each planner and world model"),
     "latency": Section("latency.bench", "time of single calls, to the slowest of them"),
+    "distributed": Section("distributed.bench", "learning on a cluster, and what a sync costs"),
     "river": Section("river.bench", "errors of River's regressors and Losse on River's streams"),
     "gridworld-dqn": Section("gridworld_dqn", "returns of a plain DQN for rewards and limits"),
 }

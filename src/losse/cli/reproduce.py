@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         try:
             with SweepJournal(folder, name, display) as journal:
                 failed = reproduce(experiment, settings, journal)
-        except (ValueError, ModuleNotFoundError) as error:
+        except (ValueError, ModuleNotFoundError, ConnectionError) as error:
             fail(str(error))
         except KeyboardInterrupt:
             display.close()

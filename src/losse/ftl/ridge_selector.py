@@ -110,8 +110,10 @@ class RidgeSelector:
         if length:
             self._call(solver, None)
             while not self._complete:
+                made, descends = self._made, self._descent is not None
                 self._advance(solver)
-                yield solver.leader_cost if self._descent is None else solver.step_cost
+                descends |= self._made == made
+                yield solver.step_cost if descends else solver.leader_cost
             self._start(solver)
             self.rows_left = length
 

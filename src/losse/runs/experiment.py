@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.animation import Animation
     from matplotlib.figure import Figure
 
+Engine = Literal["local", "ray"]
+"""Where runs are computed."""
+
 SWEEP_SEED = 10_000
 """First seed of the runs that choose hyperparameters: far from those of the final runs."""
 
@@ -42,6 +45,8 @@ class CommonSettings:
     """Methods to run; by default all."""
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Number of processes, of one thread each; 0 runs everything in this one."""
+    engine: Engine = "local"
+    """`local` starts processes here; `ray` uses a cluster of Ray, or a local one of that size."""
     out: Path | None = None
     """Folder of records, table and figures; else results/<experiment>, or results/quick/<...>."""
     allow_dirty: bool = False

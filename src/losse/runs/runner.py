@@ -8,7 +8,8 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from losse.extras import require
-from losse.runs.experiment import CommonSettings, Experiment, Run, folder_of, methods_of
+from losse.runs.cluster import run_jobs_on_ray
+from losse.runs.experiment import CommonSettings, Engine, Experiment, Run, folder_of, methods_of
 from losse.runs.provenance import environment, source_patch
 from losse.runs.record import Record
 from losse.runs.store import Stage, Store
@@ -51,6 +52,8 @@ def reproduce(experiment: Experiment, settings: CommonSettings, display: Display
     methods = methods_of(settings, experiment.METHODS, experiment.CONTROLS)
     settings = dataclasses.replace(settings, methods=methods)
     require_packages(experiment.NEEDS, methods)
+    if settings.engine == "ray":
+        require("--engine ray", "ray", otherwise="or use --engine local")
     store = Store(folder_of(settings, experiment.NAME))
 
     def compute(runs: Sequence[Run], stage: Stage, name: str) -> list[Run]:
@@ -64,6 +67,7 @@ def reproduce(experiment: Experiment, settings: CommonSettings, display: Display
             stage=stage,
             name=name,
             workers=settings.workers,
+            engine=settings.engine,
             seeds_at_once=experiment.SEEDS_AT_ONCE,
         )
 
@@ -85,6 +89,7 @@ def complete(
     name: str,
     stage: Stage = "runs",
     workers: int = 1,
+    engine: Engine = "local",
     seeds_at_once: Mapping[str, int] | None = None,
 ) -> list[Run]:
     """Compute those of `runs` that have no record in the store; return those that failed."""
@@ -95,7 +100,8 @@ def complete(
     jobs = group(left, seeds_at_once or {})
     display.stage(name, jobs, len(runs) - len(left))
     failed: list[Run] = []
-    for job, result in run_jobs(partial(_execute, execute), jobs, workers):
+    run = run_jobs_on_ray if engine == "ray" else run_jobs
+    for job, result in run(partial(_execute, execute), jobs, workers):
         if isinstance(result, Failure):
             display.failed(job, result)
             failed += job.runs

@@ -53,7 +53,7 @@ def run_jobs(
     """
     if workers == 0:
         for job in jobs:
-            yield job, _attempt(function, job)
+            yield job, attempt(function, job)
         return
     left = list(reversed(jobs))
     pool: dict[Connection, _Worker] = {}
@@ -129,7 +129,7 @@ def _serve(function: Callable[[T], Any], pipe: Connection) -> None:
             job = pipe.recv()
         except EOFError:
             return
-        result = _attempt(function, job)
+        result = attempt(function, job)
         gc.collect()  # agents refer to themselves: many large models would wait to be freed
         try:
             pipe.send(result)
@@ -137,7 +137,8 @@ def _serve(function: Callable[[T], Any], pipe: Connection) -> None:
             return
 
 
-def _attempt(function: Callable[[T], Any], job: T) -> Any:
+def attempt(function: Callable[[T], Any], job: T) -> Any:
+    """What a function returns for a job, or a `Failure` that says why it returns nothing."""
     try:
         return function(job)
     except Exception as error:

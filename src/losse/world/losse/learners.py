@@ -90,6 +90,12 @@ class Learners:
         self._count = count
         self._n_targets = n_targets
 
+    @property
+    def final(self) -> bool:
+        """Whether all learners have been started, with encoders that stay as they are."""
+        started = self.started.values()
+        return len(started) == self._count and all(learner.final for learner in started)
+
     def learn(self, X: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         """Let each learner learn its rows, in their order."""
         order, parts_of = self._grouped(actions)
@@ -163,21 +169,27 @@ class Learners:
         alike.started = {k: learner.empty_like() for k, learner in self.started.items()}
         return alike
 
-    def require_mergeable(self, other: Learners) -> None:
+    def require_mergeable(self, *others: Learners) -> None:
         """Raise unless what the others have learned can be added to these."""
-        mine, theirs = self.settings.state(), other.settings.state()
-        if mine != theirs:
-            raise ValueError(f"other has regressors like {theirs}, but this model like {mine}.")
-        for k in self.started.keys() & other.started.keys():
-            self.started[k].require_mergeable(other.started[k])
+        mine, patterns = self.settings.state(), dict(self.started)
+        for other in others:
+            theirs = other.settings.state()
+            if mine != theirs:
+                raise ValueError(f"other has regressors like {theirs}, but this model like {mine}.")
+            for k, learner in other.started.items():
+                patterns.setdefault(k, learner).require_mergeable(learner)
 
-    def merge(self, other: Learners) -> None:
+    def merge(self, *others: Learners) -> None:
         """Add what other learners have learned, which can be merged."""
-        for k, theirs in other.started.items():
-            mine = self.started.get(k) or theirs.empty_like()
-            mine.absorb(theirs)
-            mine.solve()
-            self.started[k] = mine
+        changed: dict[int, Learner] = {}
+        for other in others:
+            for k, theirs in other.started.items():
+                mine = changed.get(k) or self.started.get(k) or theirs.empty_like()
+                mine.absorb(theirs)
+                changed[k] = mine
+        for learner in changed.values():
+            learner.solve()
+        self.started |= changed
 
     def state(self) -> State:
         """Values for a checkpoint."""

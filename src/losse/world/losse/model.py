@@ -115,6 +115,11 @@ class LosseWorldModel(CheckpointedModel):
         """Whether the scaling is settled: from the start, or since the warm-up."""
         return self.kept is None
 
+    @property
+    def settled(self) -> bool:
+        """Whether the scaling and all encoders stay as they are, so that no rows are kept."""
+        return self.scaled and self.learners.final
+
     def like(self) -> Self:
         """A new model that has learned nothing, with this one's settings, scaling and encoders.
 
@@ -141,18 +146,24 @@ class LosseWorldModel(CheckpointedModel):
             empty.__dict__.update(own | fresh, n_transitions=0)
             return empty
 
-    def merge(self, other: LosseWorldModel) -> None:
-        """Add all transitions that another model has learned, exactly, without having them.
+    def merge(self, *others: LosseWorldModel) -> None:
+        """Add all transitions that other models have learned, exactly, without having them.
 
-        Both must have the same spaces, scaling and encoders: those of bounded spaces and the same
-        seed, or made by `like`. ``other`` stays as it is.
+        All must have the same spaces, scaling and encoders: those of bounded spaces and the same
+        seed, or made by `like`. They stay as they are. Either all are added or, if there is an
+        error, none.
         """
-        if not isinstance(other, type(self)):
-            raise TypeError(f"other={other!r} is not a LosseWorldModel: only those can be merged.")
-        with locked(self, other), self.changing(), deferred_interrupts():
-            self._require_mergeable(other)
-            self.learners.merge(other.learners)
-            self.n_transitions += other.n_transitions
+        for other in others:
+            if not isinstance(other, type(self)):
+                raise TypeError(
+                    f"other={other!r} is not a LosseWorldModel: only those can be merged."
+                )
+        with locked(self, *others), self.changing(), deferred_interrupts():
+            for other in others:
+                self._require_mergeable(other)
+            self.learners.require_mergeable(*(other.learners for other in others))
+            self.learners.merge(*(other.learners for other in others))
+            self.n_transitions += sum(other.n_transitions for other in others)
 
     def insight(self) -> list[dict[str, Any]]:
         """What each learner has settled on: its encoder, its ridge, its prequential error.
@@ -188,7 +199,6 @@ class LosseWorldModel(CheckpointedModel):
                 "other scales its inputs differently, or differs in per_action: make it with "
                 "like()."
             )
-        self.learners.require_mergeable(other.learners)
 
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         if self.kept is None:

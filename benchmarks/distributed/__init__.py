@@ -1,0 +1,1 @@
+"""Benchmark of learning on a cluster, `losse bench distributed`."""
