@@ -119,7 +119,7 @@ def compared(rows: int, seed: int, say: Callable[[str], None]) -> Outcome:
     def listed(state: Any, x: Any, y: Any) -> Any:
         return yardstick.learn_row(shape, state, x[None], y[None])
 
-    ways = {
+    ways: dict[str, tuple[Any, Any]] = {
         "listing": (row_by_row(listed), start),
         "update in a scan": (row_by_row(losse.jax.update), model),
         "update of a batch": (jax.jit(losse.jax.update, donate_argnums=0), model),
