@@ -27,6 +27,7 @@ from losse.runs.workers import Failure, run_jobs
 REQUIRED = ("jax", "gymnasium", "mujoco")
 N_GRIDS, N_BINS, GRID_DIM, RIDGE = 30, 10, 2, 1e-5
 WARM_UP, CHUNK, BATCH = 400, 200, 1_000
+REPEATS = 50  # of 10,000 predictions: large temporary arrays make the listing's times vary
 ROWS = {"quick": 800, "full": 4_000}
 TARGETS = {"update in a scan": ">= 3", "prediction": ">= 5"}
 ABOUT = f"""\
@@ -161,7 +162,7 @@ def compared(rows: int, seed: int, say: Callable[[str], None]) -> Outcome:
     ]
     chunks = split(0, 10 * BATCH, BATCH)
     take_turns(readers, chunks[:1])
-    read = take_turns(readers, chunks * 5)
+    read = take_turns(readers, chunks * REPEATS)
     expected = yardstick.predict(shape, memory.projection, memory.weights, X[:BATCH])
     apart = np.abs(np.asarray(losse.jax.predict(learned, X[:BATCH])) - np.asarray(expected)).max()
     names = [name for name in ways if name != "listing"]
