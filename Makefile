@@ -6,10 +6,10 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all torture lint bench clean
+.PHONY: help demo test test-all test-browser torture docs pictures lint bench clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.rl ## watch an agent learn with a world model, two minutes; figures in results/demo
 	$(BIN)/losse demo
@@ -20,8 +20,20 @@ test: lint ## everything that lint does, and the tests
 test-all: lint ## and the long versions of some tests
 	$(PYTEST)
 
+test-browser: $(VENV)/.dev $(VENV)/axe.min.js ## the page of losse watch in Chromium, which it installs
+	@command -v chromium chromium-browser >/dev/null || apt-get install --yes chromium || \
+		sudo apt-get install --yes chromium
+	LOSSE_BROWSER=1 $(BIN)/pytest -q tests/watch
+
 torture: $(VENV)/.dev ## random lives of models and spoilt files, an hour or TORTURE_SECONDS
 	$(BIN)/python -m tests.torture
+
+docs: $(VENV)/.dev ## the documentation site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html; with a search: $(BIN)/mkdocs serve"
+
+pictures: $(VENV)/.dev ## run the tutorials and notebooks anew, and keep their pictures
+	$(BIN)/python docs/pictures.py
 
 lint: $(VENV)/.dev ## ruff, the import contract and mypy
 	$(BIN)/ruff check .
@@ -46,6 +58,10 @@ $(BIN)/python:
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --editable '.[dev]' --constraint constraints.txt
 	@touch $(VENV)/.rl $@
+
+# axe-core finds what is hard to use without eyes or a mouse; only the tests have it.
+$(VENV)/axe.min.js: | $(BIN)/python
+	cd $(VENV) && tar -xzf $$(npm pack --silent axe-core@4.14.0) --strip-components=1 package/axe.min.js
 
 $(VENV)/.rl: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install --editable '.[rl]' --constraint constraints.txt

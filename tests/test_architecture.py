@@ -56,6 +56,8 @@ class Reaches(ast.NodeVisitor):
         self.generic_visit(node)
         self.own = outer
 
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - a name of ast
+
     def visit_Attribute(self, node):
         private = node.attr.startswith("_") and not node.attr.endswith("__")
         if (private or node.attr == "__dict__") and not self._is_own(node.value):

@@ -10,9 +10,10 @@ EXTRAS = {
     **dict.fromkeys(("jax", "flax", "optax"), "neural"),
     **dict.fromkeys(("stable_baselines3", "sb3_contrib", "sbx"), "rl"),
     **dict.fromkeys(("matplotlib", "rich", "tyro"), "cli"),
+    **dict.fromkeys(("starlette", "uvicorn"), "watch"),
     "river": "river",
     "rliable": "paper",
-    **dict.fromkeys(("ray", "pyarrow"), "ray"),
+    "ray": "ray",
 }
 """The extra that installs a package, with all that is usually needed beside it."""
 

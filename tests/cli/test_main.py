@@ -55,3 +55,88 @@ def test_a_missing_extra_is_named_in_one_line(command, extra, monkeypatch, capsy
     assert err.count("\n") == 1
     assert "'tyro'" in err
     assert f"losse[{extra}]" in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command_ends_with_examples(name, capsys):
+    pytest.importorskip("rliable")
+    pytest.importorskip("uvicorn")
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    assert not stop.value.code
+    shown = capsys.readouterr().out
+    _, _, examples = shown.rpartition("examples:\n")
+    lines = [line.strip() for line in examples.splitlines()]
+    assert lines == list(COMMANDS[name].examples)
+    assert all(line.startswith(f"losse {name}") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "line", [line for command in COMMANDS.values() for line in command.examples]
+)
+def test_examples_name_options_that_exist(line, capsys):
+    """Each example with --help behind it is understood."""
+    pytest.importorskip("rliable")
+    pytest.importorskip("uvicorn")
+    words = line.split()[1:]
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--help"])
+    assert not stop.value.code, capsys.readouterr().err
+    shown = capsys.readouterr().out
+    for option in (word for word in words if word.startswith("--")):
+        assert option in shown
+
+
+def test_an_error_that_nobody_expected_is_one_line_unless_debug(monkeypatch, capsys):
+    pytest.importorskip("tyro")
+    import losse.cli.info
+
+    def broken():
+        raise RuntimeError("the machine is gone")
+
+    monkeypatch.setattr(losse.cli.info, "machine", broken)
+    with pytest.raises(SystemExit) as stop:
+        main(["info"])
+    assert stop.value.code == 2
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    assert "RuntimeError: the machine is gone (with --debug" in shown
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        main(["info", "--debug"])
+
+
+def test_debug_shows_where_an_error_that_is_known_comes_from(capsys):
+    pytest.importorskip("tyro")
+    with pytest.raises(SystemExit):
+        main(["info", "--inputs", "0"])
+    assert "Traceback" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["--debug", "info", "--inputs", "0"])
+    shown = capsys.readouterr().err
+    assert "inputs=0 must be at least 1" in shown
+    assert "Traceback" in shown
+
+
+def test_info_names_the_machine_and_tries_a_model(monkeypatch, capsys):
+    pytest.importorskip("tyro")
+    from losse.cli import info
+
+    monkeypatch.setattr(info, "TRIAL_SECONDS", 0.01)
+    options = [
+        "--model",
+        "paper",
+        "--grids",
+        "5",
+        "--inputs",
+        "3",
+        "--outputs",
+        "2",
+        "--rows",
+        "50",
+    ]
+    main(["info", *options])
+    shown = capsys.readouterr().out
+    for word in ("losse", "numpy", "processor", "instructions", "threads", "free memory"):
+        assert word in shown
+    assert "LosseEncoder with 605 features" in shown
+    assert "rows a second" in shown

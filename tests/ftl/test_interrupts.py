@@ -58,22 +58,22 @@ def facts(model):
     return (learner.n_samples, round(total, 6), *model.predict(X[:5]).ravel().round(9))
 
 
+@pytest.mark.parametrize("apart", [53, pytest.param(11, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_call_happens_entirely_or_not_at_all(name):
-    def fresh():
-        model = FTLRegressor(**MODELS[name])
-        for start in range(0, 120, 20):
-            model.partial_fit(X[start : start + 20], Y[start : start + 20])
-        return model
-
-    before = facts(fresh())
-    after = facts(fresh().partial_fit(X[120:145], Y[120:145]))
+def test_a_call_happens_entirely_or_not_at_all(name, apart):
+    model = FTLRegressor(**MODELS[name])
+    for start in range(0, 120, 20):
+        model.partial_fit(X[start : start + 20], Y[start : start + 20])
+    frozen = pickle.dumps(model)
+    before = facts(model)
+    after = facts(model.partial_fit(X[120:145], Y[120:145]))
     outcomes, line = set(), 1
-    model = fresh()
+    model = pickle.loads(frozen)
     while interrupted(partial(model.partial_fit, X[120:145], Y[120:145]), line):
         outcomes.add(facts(model))
-        line += 11
-        model = fresh()
+        line += apart
+        model = pickle.loads(frozen)
+    outcomes.add(facts(model))
     assert outcomes == {before, after}
 
 

@@ -294,10 +294,12 @@ class TestCode:
 
 
 def test_help_has_columns(capsys):
+    known = losse.paper.EXPERIMENTS
     for command in ("reproduce", "plot"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         lines = capsys.readouterr().out.splitlines()
-        starts = {line.index(losse.paper.EXPERIMENTS[line.split()[0]].summary)
-                  for line in lines if line.startswith("  ")}  # fmt: skip
+        listed = [line for line in lines if line.split()[:1] and line.split()[0] in known]
+        starts = {line.index(known[line.split()[0]].summary) for line in listed}
+        assert len(listed) == len(known)
         assert len(starts) == 1

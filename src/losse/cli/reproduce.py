@@ -13,6 +13,7 @@ from losse.cli import INTERRUPTED, fail, listing
 from losse.cli.progress import RunDisplay
 from losse.paper import EXPERIMENTS, load
 from losse.runs.experiment import folder_of
+from losse.runs.journal import SweepJournal
 from losse.runs.report import report
 from losse.runs.runner import reproduce
 
@@ -32,7 +33,8 @@ def main(arguments: Sequence[str]) -> None:
     console = Console()
     with RunDisplay(console, name) as display:
         try:
-            failed = reproduce(experiment, settings, display)
+            with SweepJournal(folder, name, display) as journal:
+                failed = reproduce(experiment, settings, journal)
         except (ValueError, ModuleNotFoundError, ConnectionError) as error:
             fail(str(error))
         except KeyboardInterrupt:

@@ -38,6 +38,9 @@ EXPERIMENTS = {
         "control.replay_efficiency", "figure 6: Losse against replay of several sizes"
     ),
     "planning": Entry("planning.alone", "planning in world models, beside SAC and Dyna"),
+    "continual": Entry(
+        "planning.continual", "planning for one task after the other: what is forgotten"
+    ),
     "classic-control": Entry(
         "control.classic_control", "the presets of `losse train`, against agents without a model"
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -134,6 +134,7 @@ def run(
     checkpoint_every: int = 1000,
     stop: Callable[[], bool] | None = None,
     report: Report | None = None,
+    callbacks: Sequence[BaseCallback] = (),
 ) -> tuple[PlanningAgent, RunProgress]:
     """Let an agent learn and plan for as long as the options say.
 
@@ -151,6 +152,8 @@ def run(
         Called after every step; if it returns true, the run is saved and ends.
     report
         Called with the progress every few steps.
+    callbacks
+        Further ones of Stable-Baselines3, which see the agent itself.
     """
     check_count("checkpoint_every", checkpoint_every)
     env = gymnasium.make(options.env, **options.env_options)
@@ -172,7 +175,7 @@ def run(
     watch = Watch(progress, report, save, stop, checkpoint_every)
     left = options.steps - agent.num_timesteps
     if left > 0:
-        agent.learn(left, callback=watch, reset_num_timesteps=False)
+        agent.learn(left, callback=[watch, *callbacks], reset_num_timesteps=False)
         save(watch.progress)
     return agent, watch.progress
 

@@ -173,6 +173,18 @@ class WorldModel(Guarded, ABC):
         """
         return roll_out(self, obs, policy, horizon, max_std)
 
+    def insight(self) -> list[dict[str, Any]]:
+        """What each learner of the model has settled on; empty for models that cannot say.
+
+        Returns
+        -------
+        list of dict
+            ``learner``: the action that it is for, or None. ``encoder``, ``features``: kind and
+            size of the encoder. ``ridge``. ``prequential_error``: squared error before learning
+            over the variance of the targets. ``axes``: share of each input in the encoder's axes.
+        """
+        return []
+
     def checked(
         self, obs: Values, actions: Values, rewards: Any, next_obs: Values, terminated: Any
     ) -> Transitions:

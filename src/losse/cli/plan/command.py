@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium
 import tyro
@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from losse.cli import fail, require_writable
 from losse.cli.train.stopping import StopRequest
 from losse.planning.options import AGENT, PlanningOptions
+from losse.runs.journal import Journal
 from losse.runs.record import Record, file_name
 from losse.runs.store import read_records, write_record
 from losse.storage.jsonfile import plain
@@ -76,15 +77,23 @@ def run(settings: Settings, console: Console, request: StopRequest) -> Record:
     console.print("loading ...", style="dim", highlight=False)
     from losse.cli.train.figure import draw  # with the libraries of agents: takes seconds
     from losse.planning.run import run as run_agent
+    from losse.runs.following import PlanningFollower
 
-    with PlanView(console, options) as view:
+    with PlanView(console, options) as view, Journal(saved, about(options)) as journal:
+        follower = PlanningFollower(journal)
+
+        def report(progress: RunProgress) -> None:
+            view.show(progress)
+            follower.report(progress)
+
         agent, result = run_agent(
             options,
             saved,
             resume=settings.resume,
             checkpoint_every=settings.checkpoint_every,
             stop=request.made,
-            report=view.show,
+            report=report,
+            callbacks=[follower],
         )
     record = record_of(options, result)
     written = write_record(record, folder)
@@ -113,6 +122,18 @@ def method_of(options: PlanningOptions) -> str:
     'losse-cem'
     """
     return options.model if options.planner == "auto" else f"{options.model}-{options.planner}"
+
+
+def about(options: PlanningOptions) -> dict[str, Any]:
+    """What the journal of a run begins with."""
+    return {
+        "experiment": "plan",
+        "method": method_of(options),
+        "setting": options.env,
+        "seed": options.seed,
+        "of": options.steps,
+        "settings": plain(options),
+    }
 
 
 def record_of(options: PlanningOptions, result: RunProgress) -> Record:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import gymnasium
 import tyro
@@ -22,6 +22,7 @@ from losse.cli.train.view import TrainView
 from losse.dyna.options import Training
 from losse.dyna.presets import PRESETS, describe, preset
 from losse.dyna.progress import LOADING, TrainingProgress
+from losse.runs.journal import Journal
 from losse.runs.record import Record, file_name
 from losse.runs.store import read_records, write_record
 from losse.storage.jsonfile import plain
@@ -124,16 +125,20 @@ def run(settings: Settings, console: Console, request: StopRequest) -> None:
             warnings.filterwarnings("ignore", category=DeprecationWarning)
             view.stage(LOADING)
             from losse.dyna.training import train
+            from losse.runs.following import TrainingFollower
 
-            result = train(
-                training,
-                folder=saved,
-                checkpoint_every=settings.checkpoint_every,
-                checkpoint_seconds=settings.checkpoint_seconds,
-                resume=settings.resume,
-                stop=request.made,
-                observer=view,
-            )
+            with Journal(saved, about(training)) as journal:
+                follower = TrainingFollower(journal, view)
+                result = train(
+                    training,
+                    folder=saved,
+                    checkpoint_every=settings.checkpoint_every,
+                    checkpoint_seconds=settings.checkpoint_seconds,
+                    resume=settings.resume,
+                    stop=request.made,
+                    observer=follower,
+                    callbacks=[follower],
+                )
     except (KeyboardInterrupt, FloatingPointError, OSError) as error:
         why = f" by {request.name}" if isinstance(error, KeyboardInterrupt) else ""
         _say(console, f"Stopped{why}. {_saved(view, training)}")
@@ -188,6 +193,18 @@ def _saved(view: TrainView, training: Training) -> str:
 
 def _say(console: Console, text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def about(training: Training) -> dict[str, Any]:
+    """What the journal of a training begins with."""
+    return {
+        "experiment": "train",
+        "method": training.model,
+        "setting": training.env,
+        "seed": training.seed,
+        "of": training.steps,
+        "settings": plain(training),
+    }
 
 
 def record_of(training: Training, result: TrainingProgress) -> Record:

@@ -115,11 +115,16 @@ class Inversion:
 
     def result(self) -> Work[Array]:
         """The inverse when it is done, as work in units; its rows and columns are padded."""
-        for first in range(0, len(self._M), BAND):
-            band = self._M[first : first + BAND]
-            np.negative(band, out=band)
-            yield COPIED * band.size
-        return self._M
+        M, size = self._M, len(self._M)
+        for first in range(0, size, BAND):
+            band = slice(first, min(first + BAND, size))
+            np.negative(M[band, first:], out=M[band, first:])
+            # Symmetric to the last bit, which rounding has not left it.
+            corner = np.triu(M[band, band])
+            M[band, band] = corner + np.triu(corner, 1).T
+            M[band.stop :, band] = M[band, band.stop :].T
+            yield COPIED * BAND * size
+        return M
 
     def state(self) -> State:
         """Values for a checkpoint."""

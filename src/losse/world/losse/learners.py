@@ -143,6 +143,22 @@ class Learners:
                 targets[rows], std[rows] = self.started[k].predict_std(X[rows])
         return targets, std
 
+    def insight(self) -> dict[int, dict[str, Any]]:
+        """Encoder, ridge and prequential error of each learner that has been started."""
+        found = {}
+        for k, learner in sorted(self.started.items()):
+            encoder = learner.encoder
+            axes = np.abs(encoder.projection_[: encoder.n_features_in_])
+            shares = axes.reshape(len(axes), -1).sum(axis=1)
+            found[k] = {
+                "encoder": type(encoder).__name__,
+                "features": encoder.dimension,
+                "ridge": learner.ridge,
+                "prequential_error": learner.prequential_error,
+                "axes": (shares / max(shares.sum(), 1e-300)).tolist(),
+            }
+        return found
+
     def empty(self) -> Learners:
         """Learners of the same settings, none of which has been started."""
         return Learners(self.settings, self._count, self._n_targets)

@@ -165,6 +165,21 @@ class LosseWorldModel(CheckpointedModel):
             self.learners.merge(*(other.learners for other in others))
             self.n_transitions += sum(other.n_transitions for other in others)
 
+    def insight(self) -> list[dict[str, Any]]:
+        """What each learner has settled on: its encoder, its ridge, its prequential error.
+
+        >>> from gymnasium.spaces import Box, Discrete
+        >>> model = LosseWorldModel(Box(0, 1, (1,)), Discrete(2))
+        >>> model.update([[0.5]], [1], [1.0], [[0.6]], [False])
+        >>> [(one["learner"], one["ridge"]) for one in model.insight()]
+        [(1, 0.0001)]
+        """
+        with self.lock:
+            return [
+                {"learner": k if self.per_action else None} | about
+                for k, about in self.learners.insight().items()
+            ]
+
     def _require_mergeable(self, other: LosseWorldModel) -> None:
         """Raise unless both models learn the same targets from the same inputs."""
         for name in ("observation_space", "action_space"):
