@@ -295,15 +295,6 @@ def test_an_environment_that_does_not_exist_is_named(cluster):
 
 
 @pytest.mark.long
-def test_without_a_cluster_a_local_one_learns_and_ends(cluster, monkeypatch):
-    ray.shutdown()
-    monkeypatch.setenv("RAY_ADDRESS", "local")  # also if another one runs on this machine
-    assert_learned_once(fit(blocks(), REGRESSOR, n_workers=1))
-    assert not ray.is_initialized()
-    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
-
-
-@pytest.mark.long
 def test_a_dataset_of_ray_data_is_learned_block_by_block(cluster):
     import ray.data
 
@@ -311,3 +302,12 @@ def test_a_dataset_of_ray_data_is_learned_block_by_block(cluster):
     table = pyarrow.table(columns)
     dataset = ray.data.from_arrow([table[:1000], table[1000:3000], table[3000:]])
     assert_learned_once(fit(dataset, REGRESSOR, target=["a", "b"], n_workers=2, sample_rows=10))
+
+
+@pytest.mark.long
+def test_without_a_cluster_a_local_one_learns_and_ends(cluster, monkeypatch):
+    ray.shutdown()  # Ray Data does not survive this, so this is the last test
+    monkeypatch.setenv("RAY_ADDRESS", "local")  # also if another one runs on this machine
+    assert_learned_once(fit(blocks(), REGRESSOR, n_workers=1))
+    assert not ray.is_initialized()
+    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
