@@ -18,6 +18,7 @@ SECTIONS = {
     "planning": Section("planning", "decisions per second of each planner and world model"),
     "latency": Section("latency.bench", "time of single calls, to the slowest of them"),
     "distributed": Section("distributed.bench", "learning on a cluster, and what a sync costs"),
+    "jax": Section("functional", "losse.jax against the paper's listing, both compiled"),
     "river": Section("river.bench", "errors of River's regressors and Losse on River's streams"),
     "gridworld-dqn": Section("gridworld_dqn", "returns of a plain DQN for rewards and limits"),
 }

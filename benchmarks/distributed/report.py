@@ -69,7 +69,7 @@ def models(records: Iterable[Record]) -> Table:
         (
             record.setting,
             f"{record.details['bytes'] / 1e6:.1f} MB",
-            *(duration(record.details[name]) for name in ("write", "read", "merge", "solve")),
+            *(_time(record.details[name]) for name in ("write", "read", "merge", "solve")),
             f"{(record.details['merge'] + record.details['solve']) / record.details['row']:,.0f}",
         )
         for record in records
@@ -88,3 +88,8 @@ def syncs(records: Iterable[Record]) -> Table:
             rows.append((record.setting, f"{sync['rows']:,}", *size, *times))
     names = "memory", "rows", "sums", "rows themselves", "learn", "add and solve"
     return Table(names, rows)
+
+
+def _time(seconds: float) -> str:
+    """A duration; none, where it was a difference within the scatter of another."""
+    return duration(seconds) if seconds else "less than solving varies"

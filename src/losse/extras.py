@@ -13,7 +13,7 @@ EXTRAS = {
     **dict.fromkeys(("starlette", "uvicorn"), "watch"),
     "river": "river",
     "rliable": "paper",
-    **dict.fromkeys(("ray", "pyarrow"), "ray"),
+    "ray": "ray",
 }
 """The extra that installs a package, with all that is usually needed beside it."""
 

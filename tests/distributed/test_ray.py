@@ -275,7 +275,8 @@ def test_workers_join_and_leave_and_die_with_their_node(cluster, tmp_path):
 def test_a_fleet_counts_nothing_twice_when_workers_die_at_random(cluster, tmp_path):
     kwargs = {"folder": str(tmp_path), "seconds": 2e-3}
     three_nodes(cluster)
-    with Fleet(Walk, new_model(), 3, steps_per_sync=50, env_kwargs=kwargs, travel="rows") as fleet:
+    options = {"env_kwargs": kwargs, "travel": "rows", "max_restarts": 20}
+    with Fleet(Walk, new_model(), 3, steps_per_sync=50, **options) as fleet:
         assert fleet.wait() == 3
         with Killer("Explorer", times=5, seed=1) as killer:
             while killer.killed < 5:
@@ -294,15 +295,6 @@ def test_an_environment_that_does_not_exist_is_named(cluster):
 
 
 @pytest.mark.long
-def test_without_a_cluster_a_local_one_learns_and_ends(cluster, monkeypatch):
-    ray.shutdown()
-    monkeypatch.setenv("RAY_ADDRESS", "local")  # also if another one runs on this machine
-    assert_learned_once(fit(blocks(), REGRESSOR, n_workers=1))
-    assert not ray.is_initialized()
-    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
-
-
-@pytest.mark.long
 def test_a_dataset_of_ray_data_is_learned_block_by_block(cluster):
     import ray.data
 
@@ -310,3 +302,12 @@ def test_a_dataset_of_ray_data_is_learned_block_by_block(cluster):
     table = pyarrow.table(columns)
     dataset = ray.data.from_arrow([table[:1000], table[1000:3000], table[3000:]])
     assert_learned_once(fit(dataset, REGRESSOR, target=["a", "b"], n_workers=2, sample_rows=10))
+
+
+@pytest.mark.long
+def test_without_a_cluster_a_local_one_learns_and_ends(cluster, monkeypatch):
+    ray.shutdown()  # Ray Data does not survive this, so this is the last test
+    monkeypatch.setenv("RAY_ADDRESS", "local")  # also if another one runs on this machine
+    assert_learned_once(fit(blocks(), REGRESSOR, n_workers=1))
+    assert not ray.is_initialized()
+    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")

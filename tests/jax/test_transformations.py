@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import losse.jax
+from losse.jax import native
 from tests.jax import rows
 
 
@@ -100,3 +102,44 @@ print(len(jax.devices()), bool(jnp.allclose(merged.weights, whole.weights, atol=
     command = [sys.executable, "-c", devices + code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "4 True\n", done.stderr
+
+
+def test_kernels_and_xla_learn_the_same(monkeypatch):
+    X, Y = rows.make()
+    weights = np.linspace(0, 2, len(X))
+    model = losse.jax.init(jax.random.key(0), 3, 3, n_grids=4, n_bins=5, ridge=1e-3)
+
+    def learned():
+        jax.clear_caches()
+        batch = losse.jax.update(model, X, Y, weights)
+        loop = jax.lax.scan(lambda m, row: (losse.jax.update(m, *row), None), model, (X, Y))[0]
+        many = jax.vmap(lambda x, y: losse.jax.update(model, x, y))(X[:4, None], Y[:4, None])
+        return batch, loop, many
+
+    assert native.target("float32")  # of the version that the extra installs
+    ours = learned()
+    monkeypatch.setattr(native, "target", lambda dtype: None)
+    theirs = learned()
+    jax.clear_caches()
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+    assert not np.array_equal(ours[0].weights, theirs[0].weights)  # they are two ways
+
+
+def test_the_given_model_stays_as_it_is():
+    X, Y = rows.make()
+    model = losse.jax.init(jax.random.key(0), 3, 3, n_grids=4, n_bins=5)
+    learned = losse.jax.update(model, X, Y)
+    again = losse.jax.update(learned, X, Y)
+    assert not np.any(model.memory.A)
+    assert float(learned.memory.total) == len(X)
+    np.testing.assert_allclose(again.memory.A, 2 * learned.memory.A, rtol=1e-5)
+
+
+def test_kernels_are_called_only_with_frames_that_they_know():
+    header = Path(jax.ffi.include_dir(), "xla", "ffi", "api", "c_api.h").read_text()
+    assert native.fits(header)
+    assert not native.fits(header.replace("void* data;", "int64_t flags; void* data;"))
+    assert not native.fits(header.replace("API_MAJOR 0", "API_MAJOR 1"))
+    assert not native.fits("")

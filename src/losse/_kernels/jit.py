@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,20 @@ def kernel(function: Callable[..., Any]) -> Any:
     >>> total(np.ones(3))
     3.0
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": _FAST, "error_model": "numpy"}
+    return _compiled(numba.njit, function, nogil=True, fastmath=_FAST, error_model="numpy")
+
+
+def callback(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function that other programs call by its address, with the same cache."""
+    return partial(_compiled, partial(numba.cfunc, signature))
+
+
+def _compiled(compiler: Callable[..., Any], function: Callable[..., Any], **options: Any) -> Any:
     chosen = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(Path(chosen or _FOLDER / "__pycache__") / _CACHE)
     try:
-        return numba.njit(cache=True, **options)(function)
+        return compiler(cache=True, **options)(function)
     except RuntimeError:  # Numba found no writable folder for its cache
-        return numba.njit(**options)(function)
+        return compiler(**options)(function)
     finally:
         numba.config.CACHE_DIR = chosen

@@ -9,15 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from losse.jax import packed, square
+from losse.jax import native, packed, square
 from losse.jax.encoding import IN_BOUNDS, features
-from losse.jax.model import Memory, Model, varying
+from losse.jax.model import Memory, Model, Rows, axes_of, varying
 
 MOST_ATTEMPTS = 20
 """Times that a penalty is raised tenfold, before NaN is taken for an answer."""
-
-Rows = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
-"""Active cells, their values, targets and weight of samples; with a first axis, of many."""
 
 
 @jax.jit
@@ -53,13 +50,12 @@ def update(
     (True, 300)
     """
 
-    def learn(state: tuple[Memory, jax.Array], row: Rows) -> tuple[tuple[Memory, jax.Array], None]:
-        memory = _remembered(state[0], row)
-        return (memory, _improved(memory, state[1], model.ridge, row)), None
-
     rows = _checked(model, x, y, sample_weight)
-    start = varying((model.memory, model.weights), rows)
-    memory, weights = jax.lax.scan(learn, start, rows)[0]
+    start = varying((model.memory, model.weights, model.ridge), rows)
+    plain = start[0].A.ndim == 2 and not axes_of(start[0].A)
+    known = plain and native.target(np.dtype(model.dtype).name) is not None
+    ways = {"cpu": native.learn} if known else {}
+    memory, weights = jax.lax.platform_dependent(*start, rows, **ways, default=learn)
     return model.replace(memory=memory, weights=weights)
 
 
@@ -111,6 +107,16 @@ def leader(model: Model) -> Model:
         )
     weights = _ridge_solve(A, model.ridge * model.memory.total, B)
     return model.replace(weights=jnp.where(model.memory.total > 0, weights, 0))
+
+
+def learn(memory: Memory, W: jax.Array, ridge: jax.Array, rows: Rows) -> tuple[Memory, jax.Array]:
+    """Algorithm 2 over rows, one after the other, on any device: the new memory and weights."""
+
+    def one(state: tuple[Memory, jax.Array], row: Rows) -> tuple[tuple[Memory, jax.Array], None]:
+        memory = _remembered(state[0], row)
+        return (memory, _improved(memory, state[1], ridge, row)), None
+
+    return jax.lax.scan(one, (memory, W), rows)[0]
 
 
 def _layout(A: jax.Array) -> ModuleType:

@@ -22,6 +22,8 @@ LARGEST_SQUARE = 46_340
 """Features up to which 32-bit numbers can address the entries of a square."""
 
 Tree = TypeVar("Tree")
+Rows = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+"""Active cells, their values, targets and weight of samples; with a first axis, of many."""
 
 
 @partial(
@@ -287,16 +289,16 @@ def varying(tree: Tree, like: Any) -> Tree:
 
     Inside `jax.shard_map` a loop that takes in rows of a shard must begin with such arrays.
     """
-    axes = frozenset().union(*map(_axes, jax.tree.leaves(like)))
+    axes = frozenset().union(*map(axes_of, jax.tree.leaves(like)))
 
     def cast(leaf: jax.Array) -> jax.Array:
-        missing = tuple(axes - _axes(leaf))
+        missing = tuple(axes - axes_of(leaf))
         return jax.lax.pcast(leaf, missing, to="varying") if missing else leaf
 
     return jax.tree.map(cast, tree)
 
 
-def _axes(leaf: jax.Array) -> frozenset[str]:
+def axes_of(leaf: jax.Array) -> frozenset[str]:
     """Axes of a mesh along which an array differs, as its type says in versions that say it."""
     kind = jax.typeof(leaf) if hasattr(jax, "typeof") else None
     varying = getattr(getattr(kind, "manual_axis_type", None), "varying", None)
