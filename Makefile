@@ -64,5 +64,5 @@ $(VENV)/axe.min.js: | $(BIN)/python
 	cd $(VENV) && tar -xzf $$(npm pack --silent axe-core@4.14.0) --strip-components=1 package/axe.min.js
 
 $(VENV)/.rl: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --editable '.[rl]' --constraint constraints.txt
+	$(PIP) install --editable '.[rl,watch]' --constraint constraints.txt
 	@touch $@
