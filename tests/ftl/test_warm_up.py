@@ -140,3 +140,34 @@ def test_scaling_can_warm_up_too():
     learn(warm, 0, 100, size=4)
     first = FTLRegressor(LosseEncoder(5, 5).fit(X[:64]), ridge=1e-3)
     assert_identical(warm, learn(first.partial_fit(X[:64], Y[:64]), 64, 100, size=4))
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_a_sorted_stream_is_followed_into_places_where_no_input_was_before(size, tmp_path):
+    inputs = np.linspace(-3, 3, 600)[:, None]
+    targets = np.sin(2 * inputs[:, 0])
+
+    def learn(model, first, last):
+        for start in range(first, last, size):
+            part = slice(start, start + size)
+            model.partial_fit(inputs[part], targets[part])
+        return model
+
+    model = learn(FTLRegressor(), 0, 400)
+    model.save(tmp_path / "model", progress=False)
+    loaded = FTLRegressor.load(tmp_path / "model", progress=False)
+    for each in (model, loaded):
+        learn(each, 400, 600)
+    errors = np.abs(model.predict(inputs) - targets)
+    assert errors[:450].max() < 0.1
+    assert np.mean(errors**2) < 0.05 * np.var(targets)
+    assert (loaded.predict(inputs) == model.predict(inputs)).all()
+
+
+def test_an_encoder_is_not_built_out_of_turn_where_inputs_stay():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))  # some input is beyond three deviations in every twelfth row
+    model = FTLRegressor(AdaptiveEncoder(5, 3, n_stages=0))
+    for start in range(0, 400, 5):
+        model.partial_fit(X[start : start + 5], X[start : start + 5, :1])
+    assert model._learner._built == 125

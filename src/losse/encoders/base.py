@@ -227,6 +227,10 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.projection_ = widened
         return self
 
+    def outside(self, X: Array) -> npt.NDArray[np.int64]:
+        """Number of rows in which each input is beyond the limit at which it is cut off."""
+        return np.asarray((np.abs(self._scaling.apply(X, np.inf)) > self._limit).sum(axis=0))
+
     def _scaled(self, X: Array) -> Array:
         """Inputs as the projection sees them."""
         return self._scaling.apply(X, self._limit)

@@ -41,6 +41,10 @@ from losse.storage.state import State, StateReader, nested, split
 from losse.typing import Array
 
 _MOST_OUTPUTS = 1 << 20
+GROWN, LEAST_NEW = 1.25, 16
+"""Rows after which an encoder may be built out of turn: those of the last times this, and more."""
+MOST_OUTSIDE = 0.2
+"""Share of the rows since then in which an input may be beyond the encoder's range."""
 
 
 class Learner:
@@ -100,6 +104,8 @@ class Learner:
         self._prequential = Prequential(n_outputs)
         self._kept = None
         self._build: Build | None = None
+        self._since = 0  # rows since the encoder took over
+        self._outside = np.zeros(n_features, dtype=np.int64)  # of these, beyond its range
 
     @property
     def encoder(self) -> Encoder:
@@ -233,6 +239,8 @@ class Learner:
                 self.n_samples += len(rows)
                 if self._kept is not None:
                     self._kept.add(rows)
+                    self._since += len(rows)
+                    self._outside += self.encoder.outside(rows.X)
                 if self._build is not None:
                     self._build.add(rows)
 
@@ -243,7 +251,17 @@ class Learner:
         """Whether the encoder is to be built when some more rows come."""
         if self._kept is None and not callable(self.settings.past):
             return False
-        return self.settings.schedule.is_due(self._built, self.n_samples + more)
+        return self.settings.schedule.is_due(self._built, self.n_samples + more) or self._left
+
+    @property
+    def _left(self) -> bool:
+        """Whether an input has left the range in which it was when the encoder was built.
+
+        As in a stream that is sorted: beyond that range the encoder sees no differences.
+        """
+        if self._kept is None or self.n_samples < GROWN * self._built + LEAST_NEW:
+            return False
+        return bool(self._outside.max() > MOST_OUTSIDE * max(self._since, LEAST_NEW))
 
     def _advance(self, build: Build, paid: float) -> None:
         """Work at a build, and change to its leader when it is done."""
@@ -267,6 +285,7 @@ class Learner:
     def _take_over(self, build: Build, leader: Leader) -> None:
         """Change to the leader of a build; the units of weights are its own already."""
         self._leader, self._build, self._built = leader, None, build.n_samples
+        self._since, self._outside = 0, np.zeros_like(self._outside)
         if self._kept is not None:
             self._kept = None
             if self.settings.schedule.keeps_rows(build.n_samples):
@@ -321,6 +340,7 @@ class Learner:
         """Let the encoder see more inputs from here on; see `Encoder.add_inputs`."""
         self.n_features = self.encoder.add_inputs(projection, bounds).n_features_in_
         self._build = None
+        self._since, self._outside = 0, np.zeros(self.n_features, dtype=np.int64)
 
     def unlearn(self, rows: Rows, ages: Array) -> None:
         """Take rows out, which have been learned ``ages`` rows ago: all of them, or none.
@@ -424,6 +444,7 @@ class Learner:
         }
         if self._kept is not None:
             state |= nested("past", self._kept.state())
+            state |= {"since": self._since, "outside": self._outside}
         state["building"] = self._build is not None
         if self._build is not None:
             state |= nested("build", self._build.state())
@@ -449,6 +470,9 @@ class Learner:
         if saved.flag("holds_rows"):
             learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
             learner._kept.restore(saved.part("past"))
+            if saved.has("since"):
+                learner._since = saved.count("since")
+                saved.array("outside", out=learner._outside)
         if saved.has("building") and saved.flag("building"):
             widths = encoder.n_features_in_, n_outputs
             learner._build = Build.read(settings, saved.part("build"), *widths)

@@ -132,7 +132,7 @@ class RidgeSelector:
             own |= {"ridges": self._ridges, "weights": weights, "errors": self._errors[:, :S]}
             own["made"], own["descending"] = self._made, self._descent is not None
             if self._descent is not None:
-                own |= nested("descent", self._descent.state(S))
+                own |= nested("descent", self._descent.state(self._targets.n_columns))
             if self._targets.centred:
                 own["mean"] = self._mean[:S]
         return own
