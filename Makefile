@@ -11,7 +11,7 @@ PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.rl ## watch an agent learn with a world model, two minutes; figures in results/demo
+demo: $(VENV)/.rl ## an agent plans in a world model, live, and who forgets: a minute or two; figures in results/demo
 	$(BIN)/losse demo
 
 test: lint ## everything that lint does, and the tests

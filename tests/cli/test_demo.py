@@ -1,4 +1,4 @@
-"""The demo: two agents, two world models of what the first has seen; live or in plain lines."""
+"""The demo: planning and forgetting, or agents of several seeds; live or in plain lines."""
 
 import contextlib
 import io
@@ -14,38 +14,85 @@ pytest.importorskip("sbx")
 from rich.console import Console
 
 from losse.cli import main
-from losse.cli.demo import WORLD_MODELS, Settings
+from losse.cli.demo import Settings, pendulum
 from losse.cli.demo import agents as demo_agents
+from losse.cli.demo.forgetting import WORLD_MODELS, runs_of
 from losse.cli.demo.views import AgentView, MapsView, draw_map
 from losse.dyna.options import Training
 from losse.dyna.progress import TrainingProgress
-from losse.envs.gridworld_dynamics import N_ACTIONS, move
+from losse.envs.gridworld_dynamics import N_ACTIONS
+from losse.paper.forgetting import experiment as forgetting
 from losse.paper.forgetting.places import CELLS, Frame, Places
+from losse.runs.journal import LIVE
 from losse.runs.store import read_records
 
 STEPS, SEED = 126, 3  # not a multiple of 4, after which a DQN learns
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_evaluations():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo_agents, "EVALUATIONS", 2)
-        yield
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    """The folder of a short demo, and what it has said."""
-    out, said = tmp_path_factory.mktemp("demo"), io.StringIO()
+def told(*arguments):
+    """What a demo says."""
+    said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        main(["demo", "--steps", str(STEPS), "--seed", str(SEED), "--out", str(out)])
-    return out, said.getvalue()
+        main(["demo", *map(str, arguments)])
+    return said.getvalue()
 
 
-@pytest.fixture(scope="module")
-def with_losse():
-    """The first agent of that demo once more."""
-    return next(demo_agents.train_agents(STEPS, SEED, Console(file=io.StringIO())))
+def test_planning_comes_first_and_then_the_picture_of_forgetting(tmp_path, monkeypatch):
+    def film(agent, options, path):
+        assert agent.num_timesteps == options.steps
+        path.write_bytes(bytes(2000))  # test_plan draws a real one
+        return path
+
+    monkeypatch.setattr(pendulum, "animate", film)
+    said = told("--steps", 230, "--seed", SEED, "--out", tmp_path)
+    (planned,) = read_records(tmp_path / "planning")
+    assert (planned.setting, planned.seed) == ("Pendulum-v1", SEED)
+    assert planned.details["decisions"] == 30
+    assert f"The random episode returned {planned.curve[0][1]:.0f}" in said
+    models = {record.method: record for record in read_records(tmp_path / "models")}
+    assert set(models) == set(WORLD_MODELS)
+    for record in models.values():
+        assert f"| {record.method} | {record.score:.1%} | " in said
+    assert said.index("pendulum") < said.index("Which of them forgets")
+    for name in ("planning/learning_curve.png", "planning/episode.gif", "forgetting.png"):
+        assert (tmp_path / name).stat().st_size > 1000
+        assert str(tmp_path / name) in said
+    assert (tmp_path / "planning" / f"losse_seed{SEED}" / LIVE).exists()  # for losse watch
+
+
+def test_dyna_shows_several_seeds_side_by_side(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_agents, "EVALUATIONS", 2)
+    said = told("dyna", "--steps", STEPS, "--seed", SEED, "--seeds", 2, "--out", tmp_path)
+    records = read_records(tmp_path / "agents")
+    assert [(r.method, r.seed) for r in records] == [
+        (method, seed) for method in demo_agents.METHODS for seed in (SEED, SEED + 1)
+    ]
+    for record in records:
+        assert record.setting == "losse/Gridworld-v0"
+        assert [step for step, _ in record.curve] == [63, 126]
+        assert f"| {record.method} | {record.seed} | {record.curve[-1][1]:.1f} | " in said
+    matched = [record.details["gradient_steps"] for record in records]
+    assert len(set(matched)) == 1
+    assert matched[0] > 0
+    assert said.count("| all | ") == 2
+    assert (tmp_path / "agents" / "learning_curve.png").exists()
+
+
+def test_the_stream_is_that_of_the_experiment():
+    (run, *_) = runs_of(None, 0)
+    assert run.options["steps"] == forgetting.PRESETS["paper"].steps  # seed 0 of the records
+    assert run.options["epsilon"] == forgetting.EPSILON
+
+
+def test_ctrl_c_ends_the_demo_in_a_line(monkeypatch, tmp_path, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pendulum, "run_agent", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--out", str(tmp_path)])
+    assert stop.value.code == 130
+    assert "Interrupted" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -56,55 +103,6 @@ def frame():
     errors = np.zeros(len(seen))
     errors[0] = 1.0
     return Frame(100, errors, seen, seen & (places.actions == 1), places.possible, [], [])
-
-
-def test_the_demo_writes_records_and_figures(shown):
-    out, said = shown
-    agents = {record.method: record for record in read_records(out / "agents")}
-    assert set(agents) == set(demo_agents.METHODS)
-    for record in agents.values():
-        assert (record.setting, record.seed) == ("losse/Gridworld-v0", SEED)
-        assert [step for step, _ in record.curve] == [63, 126]
-        assert f"| {record.method} | {record.curve[-1][1]:.1f} | " in said
-    matched = [record.details["gradient_steps"] for record in agents.values()]
-    assert matched[0] == matched[1] > 0
-    models = {record.method: record for record in read_records(out / "models")}
-    assert set(models) == set(WORLD_MODELS)
-    for record in models.values():
-        assert [step for step, _ in record.curve] == [126]
-        assert f"| {record.method} | {record.score:.1%} | " in said
-    for name in ("learning_curve.png", "learning_curve.svg", "forgetting.png", "forgetting.svg"):
-        assert (out / name).stat().st_size > 1000
-        assert str(out / name) in said
-
-
-def test_the_seed_decides_what_an_agent_learns(shown, with_losse):
-    (record,) = [r for r in read_records(shown[0] / "agents") if r.method == "losse"]
-    assert record.curve == list(with_losse.result.curve)
-    assert [tuple(pair) for pair in record.details["model_error"]] == list(with_losse.result.errors)
-
-
-def test_the_world_models_learn_what_the_agent_did(with_losse):
-    stream = with_losse.stream
-    assert len(stream.actions) == STEPS
-    expected = move(stream.obs, stream.actions)
-    moved = np.abs(stream.next_obs - expected).max(axis=1)
-    assert np.quantile(moved, 0.9) < 0.05  # noise, and now and then a move past an edge
-    assert moved.max() < 0.1
-    goes_on = ~stream.terminated[:-1]
-    np.testing.assert_array_equal(stream.obs[1:][goes_on], stream.next_obs[:-1][goes_on])
-
-
-def test_ctrl_c_ends_the_demo_in_a_line(monkeypatch, tmp_path, capsys):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo_agents, "train", interrupted)
-    with pytest.raises(SystemExit) as stop:
-        main(["demo", "--out", str(tmp_path)])
-    assert stop.value.code == 130
-    assert capsys.readouterr().out.endswith("Interrupted: nothing was saved.\n")
-    assert list(tmp_path.iterdir()) == []
 
 
 def training_and_progress():
@@ -139,7 +137,7 @@ def test_without_a_terminal_an_agent_has_ten_lines_at_most():
         for steps in range(10, 1001, 10):
             view.evaluated(TrainingProgress(steps, progress.curve, first_end=None))
     title, *lines = console.file.getvalue().splitlines()
-    assert title == "DQN with Losse:"
+    assert title == "DQN with Losse, seed 0:"
     assert len(lines) == 10
     assert lines[-1] == "step 1000: return -38.0, goal not yet reached"
 
@@ -181,7 +179,7 @@ def test_the_map_has_the_barrier_the_visits_and_the_errors(frame):
     assert draw_map(elsewhere).plain.count("●") == 0
 
 
-@pytest.mark.parametrize(("option", "value"), [("steps", 0), ("seed", -1)])
+@pytest.mark.parametrize(("option", "value"), [("steps", 0), ("seed", -1), ("seeds", 0)])
 def test_nonsense_is_refused(option, value, capsys):
     with pytest.raises(ValueError, match=f"{option} must be"):
         Settings(**{option: value})

@@ -19,16 +19,17 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from losse.runs.provenance import environment
-from tests.torture.endurance import leak
+from tests.torture.endurance import files_in_a_row, leak
 from tests.torture.fuzz import fuzz
 from tests.torture.machine import COUNTS, Life
 
 RECORDS = Path(__file__).parents[2] / "results" / "torture" / "torture.jsonl"
-LIVES, STEPS, CHANGES, UPDATES = 8, 25, 4, 240
-"""Of one round: models, calls of each, changes of each file, and updates in which none leaks."""
+LIVES, STEPS, CHANGES, UPDATES, CYCLES = 8, 25, 4, 240, 20
+"""Of one round: models, calls of each, changes of each file, updates in which none leaks, and how
+often a model is saved and loaded."""
 
 
-def one_round(number):
+def one_round(number, updates, cycles):
     """Everything with one seed; what was done."""
     before = dict(COUNTS)
     run_state_machine_as_test(
@@ -46,8 +47,9 @@ def one_round(number):
     done = {name: COUNTS[name] - before[name] for name in COUNTS}
     with tempfile.TemporaryDirectory() as folder:
         done |= {f"files {how}": n for how, n in fuzz(Path(folder), number, CHANGES).items()}
-    leak(UPDATES, warm_up=120)
-    return done | {"updates without a leak": UPDATES}
+        files_in_a_row(Path(folder), cycles)
+    leak(updates, warm_up=120)
+    return done | {"saved and loaded": cycles, "updates without a leak": updates}
 
 
 def main():
@@ -56,6 +58,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=os.environ.get("TORTURE_SECONDS", 3600))
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
     parser.add_argument("--rounds", type=int, default=10**9)
+    parser.add_argument("--updates", type=int, default=UPDATES, help="of a round, for leaks")
+    parser.add_argument("--cycles", type=int, default=CYCLES, help="of saving and loading")
     given = parser.parse_args()
     known = environment()  # before anybody changes the code
     began, totals, rounds, failure = time.monotonic(), {}, 0, None
@@ -63,7 +67,7 @@ def main():
     while rounds < given.rounds and time.monotonic() - began < float(given.seconds):
         number = given.seed + rounds
         try:
-            done = one_round(number)
+            done = one_round(number, given.updates, given.cycles)
         except Exception:
             traceback.print_exc()
             failure = number

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 
-from losse import AdaptiveEncoder, FTLRegressor
+from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 
 
 def leak(updates, warm_up=400):
@@ -27,3 +27,20 @@ def leak(updates, warm_up=400):
         tracemalloc.stop()
     grown = max(sizes[4:]) - max(sizes[:4])  # an inverse comes and goes
     assert grown < 200_000, f"{grown} bytes more after {updates // 2} updates"
+
+
+def files_in_a_row(folder, cycles):
+    """Save and load a model after every row, and raise unless it is as one that never was saved."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(cycles + 2, 2))
+    Y = np.sin(X)
+    encoder = LosseEncoder(4, 4, scaling=(-3, 3)).fit(X)
+    alone, saved = (
+        FTLRegressor(encoder, ridge=1e-4, discount=0.999).fit(X[:2], Y[:2]) for _ in range(2)
+    )
+    for k in range(2, cycles + 2):
+        alone.partial_fit(X[[k]], Y[[k]])
+        saved.partial_fit(X[[k]], Y[[k]]).save(folder / "model.losse", progress=False)
+        saved = FTLRegressor.load(folder / "model.losse", progress=False)
+    assert (alone.weights_ == saved.weights_).all()
+    assert (alone.predict(X) == saved.predict(X)).all()

@@ -12,6 +12,7 @@ import time
 import tracemalloc
 import warnings
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -43,6 +44,53 @@ def files(folder):
         model.update(obs, np.arange(40) % 2, np.ones(40), 0.9 * obs, np.zeros(40, bool))
         model.save(folder / name, progress=False)
         yield name, (folder / name).read_bytes(), LosseWorldModel, use_world
+    if find_spec("jax"):
+        yield from neural_files(folder)
+    if find_spec("stable_baselines3"):
+        agent = Plans.agent()
+        agent.learn(40)
+        agent.save(folder / "plans")
+        yield "plans", (folder / "plans").read_bytes(), Plans, Plans.use
+
+
+def neural_files(folder):
+    """Files of networks, with and without a memory."""
+    from losse.world import NeuralWorldModel
+
+    obs = np.linspace(-2, 2, 80).reshape(40, 2)
+    for memory in ("online", "full-replay"):
+        model = NeuralWorldModel(Box(-3, 3, (2,)), Discrete(2), memory=memory, hidden=(4,))
+        model.update(obs, np.arange(40) % 2, np.ones(40), 0.9 * obs, np.zeros(40, bool))
+        name = f"neural {memory}"
+        model.save(folder / name, progress=False)
+        yield name, (folder / name).read_bytes(), NeuralWorldModel, use_world
+
+
+class Plans:
+    """A planning agent as a kind of file: its environment is not part of it."""
+
+    @staticmethod
+    def agent():
+        from losse.planning import PlanningAgent
+
+        options = {"horizon": 2, "width": 3}
+        regressor = FTLRegressor(LosseEncoder(3, 4), ridge=1e-4)
+        return PlanningAgent(
+            "CartPole-v1", planner="beam", planner_options=options,
+            model_options={"regressor": regressor}, learning_starts=30, seed=0,
+        )  # fmt: skip
+
+    @staticmethod
+    def load(path, progress):
+        from losse.planning import PlanningAgent
+
+        return PlanningAgent.load(path, "CartPole-v1")
+
+    @staticmethod
+    def use(agent):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            agent.predict(np.zeros(4, dtype=np.float32))
 
 
 def use_world(model):
@@ -131,7 +179,8 @@ def edited_array(content, rng):
             warnings.simplefilter("ignore")
             array = array.astype(dtypes[rng.integers(len(dtypes))])
     else:
-        shapes = (array[:-1], array[..., None], array.ravel(), array[:0], array.T, array[None])
+        flat = array.ravel()
+        shapes = (flat[:-1], array[..., None], flat, flat[:0], array.T, array[None])
         array = np.ascontiguousarray(shapes[rng.integers(len(shapes))])
     return put_together(head, arrays | {name: array})
 

@@ -10,9 +10,8 @@ import pytest
 
 from losse import FTLRegressor, LosseEncoder
 from losse.ftl import LeaderWarning
-from tests.ftl.models import assert_identical
 from tests.ftl.reference import accurate_leader, objective
-from tests.torture.endurance import leak
+from tests.torture.endurance import files_in_a_row, leak
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(400, 2))
@@ -44,14 +43,7 @@ def test_a_billion_samples(solver):
 
 
 def test_files_one_after_the_other(tmp_path):
-    alone = FTLRegressor(GRIDS, ridge=1e-4, discount=0.999).fit(X[:2], Y[:2])
-    saved = FTLRegressor(GRIDS, ridge=1e-4, discount=0.999).fit(X[:2], Y[:2])
-    for row in range(2, 62):
-        part = slice(row, row + 1)
-        alone.partial_fit(X[part], Y[part])
-        saved.partial_fit(X[part], Y[part]).save(tmp_path / "model.losse", progress=False)
-        saved = FTLRegressor.load(tmp_path / "model.losse", progress=False)
-    assert_identical(alone, saved)
+    files_in_a_row(tmp_path, 60)
 
 
 def test_a_model_changes_its_precision_by_merging():

@@ -30,9 +30,9 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "demo": Command(
-        "watch an agent learn with a world model, and who forgets",
+        "watch an agent plan in a world model that it learns, and who forgets",
         extra="rl",
-        examples=("losse demo", "losse demo --steps 3000 --out /tmp/demo"),
+        examples=("losse demo", "losse demo dyna --seeds 5 --out /tmp/demo"),
     ),
     "train": Command(
         "train an agent with a world model on any environment",

@@ -306,7 +306,7 @@ class PlanningAgent(BaseAlgorithm):
         try:
             self.rng.bit_generator.state = saved.value("rng")
             self.meter = Meter(**saved.value("meter"))
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
             saved.refuse(f"rng or meter make no sense: {error}")
         n = saved.count("n_pending", at_most=1 << 24)
         if n:

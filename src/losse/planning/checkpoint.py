@@ -6,6 +6,7 @@ array of the archive: so every model that can be saved can be saved with its age
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from importlib import metadata
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from losse import world
-from losse.planning.registry import PLANNERS, first_environment
-from losse.storage.archive import open_archive, write_archive
+from losse.planning.objective import Objective
+from losse.planning.registry import PLANNERS, first_environment, make_planner
+from losse.storage.archive import ArchiveError, open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
 from losse.world import PerfectModel, WorldModel
 
@@ -29,6 +31,9 @@ VERSION = 2
 FUNCTIONS = ("reward", "termination", "value")
 """Parts of an objective that may be functions, which a file cannot hold."""
 NUMBERS = ("discount", "curiosity", "std_scale", "max_std")
+WORK = ("horizon", "n_samples", "width", "n_iterations")
+MOST_WORK = 10**7
+"""Imagined steps of a decision, the product of these options, up to which a file is believed."""
 _MODELS = ("LosseWorldModel", "NeuralWorldModel", "PerfectModel")
 
 Agent = TypeVar("Agent", bound="PlanningAgent")
@@ -80,7 +85,10 @@ def load(
             agent = kind(env, "oracle", **arguments)
             agent.world_model = PerfectModel.load(stored, first_environment(agent.envs))
         else:
-            learned = getattr(world, method).load(stored, progress=False)
+            try:
+                learned = getattr(world, method).load(stored, progress=False)
+            except ArchiveError as error:
+                saved.refuse(f"its world model cannot be read ({error})")
             agent = kind(env, learned, **arguments)
         agent.restore(saved.part("agent"))
         saved.require_all_read()
@@ -111,8 +119,25 @@ def _settings(agent: PlanningAgent) -> State:
 
 
 def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the constructor; it checks their values itself."""
-    functions = saved.value("functions")
+    """Arguments of the constructor, checked as it would."""
+    functions, objective = saved.value("functions"), saved.value("objective")
+    planner, options = saved.word("planner", PLANNERS), saved.value("planner_options")
+    seed = saved.value("seed")
+    termination = "never" if saved.flag("never_ends") else None
+    try:
+        made = make_planner(planner, 0, options).settings()
+        work = math.prod(made[name] for name in WORK if name in made)
+        Objective(termination=termination, **objective)
+        known = set(functions) <= set(FUNCTIONS) and set(objective) == set(NUMBERS)
+        sound = (
+            known
+            and work < MOST_WORK
+            and (seed is None or (type(seed) is int and 0 <= seed < 2**32))
+        )
+    except (TypeError, ValueError, OverflowError) as error:
+        saved.refuse(f"planner, objective or seed make no sense: {error}")
+    if not sound:
+        saved.refuse("planner, objective or seed make no sense")
     for name in FUNCTIONS:
         if name in functions and name not in changes:
             raise ValueError(
@@ -120,13 +145,13 @@ def _arguments(saved: StateReader, changes: Mapping[str, Any]) -> dict[str, Any]
                 f"hold. Pass {name}=that function, or {name}=None to do without."
             )
     return {
-        "planner": saved.word("planner", PLANNERS),
-        "planner_options": saved.value("planner_options"),
+        "planner": planner,
+        "planner_options": options,
         "learning_starts": saved.count("learning_starts"),
-        "update_every": saved.count("update_every"),
-        "seed": saved.value("seed"),
-        "termination": "never" if saved.flag("never_ends") else None,
-        **saved.value("objective"),
+        "update_every": max(1, saved.count("update_every")),
+        "seed": seed,
+        "termination": termination,
+        **objective,
     }
 
 

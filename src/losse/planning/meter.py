@@ -32,6 +32,14 @@ class Meter:
     update_seconds: float = 0.0
     errors: dict[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # A file says anything.
+        sums = (self.decisions, self.decision_seconds, self.update_seconds)
+        if not all(type(value) in (int, float) and value >= 0 for value in sums):
+            raise ValueError(f"{sums} are not sums")
+        if not all(type(error) in (int, float) for error in self.errors.values()):
+            raise ValueError(f"{self.errors} are not errors")
+
     @property
     def decision_ms(self) -> float:
         """Mean time of a decision in milliseconds; NaN before the first."""

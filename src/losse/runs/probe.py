@@ -29,8 +29,8 @@ DIMENSIONS = 12
 """Numbers of an observation that are kept: those that vary most."""
 HISTORY = 200
 """Moments at which ridge and prequential error are kept."""
-STD_FEATURES = 4000
-"""Features up to which uncertainty is asked for: beyond, its first use takes minutes."""
+STD_FEATURES = 3000
+"""Features up to which uncertainty is asked for: beyond, its first use takes long."""
 _DIGITS = 5
 
 

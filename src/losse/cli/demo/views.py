@@ -85,7 +85,7 @@ class AgentView(LiveView, TrainingObserver):
 
     def __init__(self, console: Console, training: Training) -> None:
         super().__init__(console, training.steps)
-        self._name = NAMES.get(training.model, training.model)
+        self._name = f"{NAMES.get(training.model, training.model)}, seed {training.seed}"
         self._begun = False
         self._task = TASKS[training.env]
         self._evaluations = training.steps // training.eval_every

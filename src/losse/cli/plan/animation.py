@@ -160,14 +160,18 @@ def _hang(axes: Axes, now: Rows, plan: Rows) -> None:
 
 
 def _drawable(options: PlanningOptions) -> gymnasium.Env[Any, Any]:
-    """The environment, which renders pictures if it can."""
+    """The environment, which renders pictures if it can; a pendulum is drawn without them."""
+    env = gymnasium.make(options.env, **options.env_options)
+    if isinstance(env.unwrapped, PendulumEnv):
+        return env
     try:
-        env = gymnasium.make(options.env, render_mode="rgb_array", **options.env_options)
-        env.reset(seed=0)
-        env.render()
+        drawable = gymnasium.make(options.env, render_mode="rgb_array", **options.env_options)
+        drawable.reset(seed=0)
+        drawable.render()
     except Exception:  # whatever is missing, a package or a display: there are no pictures then
-        env = gymnasium.make(options.env, **options.env_options)
-    return env
+        return env
+    env.close()
+    return drawable
 
 
 def _flat(rows: Rows) -> Rows:

@@ -21,7 +21,7 @@ SUITABLE = 8.0
 """Factor between two ridges for which the same inverse will do."""
 PER_ROW = 1e8
 """Cost that a row pays for the inverse."""
-FASTER, AT_LEAST = 2, 16
+FASTER, AT_LEAST = 2, 4
 """Rows that came in the meantime and are followed with each batch: its own times this, and more."""
 
 

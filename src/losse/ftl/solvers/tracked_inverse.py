@@ -183,7 +183,9 @@ class TrackedInverse:
         self.weights[:] = W
         self._lambda = self.ridge * self.memory.total
         self._residual[:] = self.memory.B - self.memory.times(W) - self._lambda * W
-        if not self._correct():
+        if self._correct():
+            self.renewed = False  # the residual is that of the sums
+        else:
             self.rebuild()
 
     def retune(self, ridge: float) -> None:

@@ -1,7 +1,7 @@
 // The page: keeps the list of folders and the open one up to date as the server tells of changes.
 import { showFolder } from "./runs.js";
 import { showModel } from "./model.js";
-import { byId, element, fill } from "./parts.js";
+import { byId, element, fill, runsText } from "./parts.js";
 
 const THEMES = ["auto", "light", "dark"];
 const state = { folder: null, versions: {}, run: null, data: null };
@@ -28,13 +28,13 @@ async function showOverview() {
     open((folders.find((one) => one.name === asked) ?? folders[0]).id);
   }
   byId("folders").replaceChildren(...folders.map((one) => {
-    const notes = [`${one.runs} runs`, one.running ? `${one.running} running` : null,
+    const notes = [runsText(one.runs), one.running ? `${one.running} running` : null,
       one.problems ? `${one.problems} broken` : null].filter(Boolean);
     return element("li", {}, element("button", { type: "button", "data-id": one.id,
       "aria-current": String(one.id === state.folder), onclick: () => { open(one.id); history.replaceState(null, "", `#${encodeURIComponent(one.name)}`); refresh(); } },
     one.name, element("small", {}, notes.join(", "))));
   }));
-  fill(byId("pick"), folders.map((one) => [one.id, `${one.name} (${one.runs} runs)`]), state.folder);
+  fill(byId("pick"), folders.map((one) => [one.id, `${one.name} (${runsText(one.runs)})`]), state.folder);
 }
 
 function open(id) {

@@ -24,6 +24,9 @@ export function number(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+/** A number of runs in words. */
+export const runsText = (n) => `${n} ${n === 1 ? "run" : "runs"}`;
+
 /** Seconds in words. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";

@@ -1,6 +1,6 @@
 // Panels of a folder: curves of all runs, their time, the sweep, and what cannot be read.
 import { draw, numbers } from "./chart.js";
-import { bar, byId, colour, duration, element, fill, number, swatch, table } from "./parts.js";
+import { bar, byId, colour, duration, element, fill, number, runsText, swatch, table } from "./parts.js";
 
 const RETURNS = ["train", "plan", "discrete-control", "continuous-control", "classic-control",
   "replay-efficiency", "planning", "gridworld-dqn", "dyna"];
@@ -14,7 +14,7 @@ export function showFolder(folder) {
   const states = {};
   for (const run of folder.runs) states[run.state] = (states[run.state] ?? 0) + 1;
   const told = Object.entries(states).map(([state, n]) => `${n} ${state}`);
-  byId("about").textContent = `${folder.experiments.join(", ")}: ${folder.runs.length} runs`
+  byId("about").textContent = `${folder.experiments.join(", ")}: ${runsText(folder.runs.length)}`
     + (told.length ? ` (${told.join(", ")})` : "");
   showProblems(folder.problems);
   showSweep(folder.sweep);
