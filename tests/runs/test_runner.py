@@ -71,6 +71,26 @@ def test_a_finished_run_is_never_computed_again(toy, tmp_path):
     assert sorted(toy.executed) == ["bad_x_seed3", "good_x_seed1", "good_x_seed3"]
 
 
+def test_an_engine_changes_nothing_but_the_place(toy, tmp_path, monkeypatch):
+    used = []
+
+    def elsewhere(function, jobs, workers):
+        used.append(len(jobs))
+        yield from run_jobs(function, jobs, workers=0)
+
+    monkeypatch.setattr(runner, "run_jobs_on_ray", elsewhere)
+    monkeypatch.setattr(runner, "require", lambda *_, **__: None)
+    toy.failing.add("bad_x_seed1")
+    with pytest.raises(SystemExit):
+        run(tmp_path, "--engine", "ray")
+    toy.failing.clear()
+    toy.executed.clear()
+    run(tmp_path)  # goes on where the other has stopped
+    assert toy.executed == ["bad_x_seed1"]
+    assert len(used) == 2  # the sweep and the final runs
+    assert names(tmp_path) == ALL
+
+
 def test_a_failure_is_told_and_stops_nothing_else(toy, tmp_path, capsys):
     toy.failing.add("bad_x_seed1")
     with pytest.raises(SystemExit) as stop:

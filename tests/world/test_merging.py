@@ -105,3 +105,21 @@ def test_likeness_needs_a_settled_scaling():
     with pytest.raises(ValueError, match="not settled after 50 transitions"):
         warming().like()
     assert model_of(BOUNDED).like().scaled
+
+
+def test_many_are_merged_at_once_or_none_of_them():
+    data = transitions(300)
+    whole, model = (model_of(regressor=small("dense")) for _ in range(2))
+    whole.update(*data)
+    parts = [model.like() for _ in range(3)]
+    for k, part in enumerate(parts):
+        part.update(*some(data, slice(k, None, 3)))
+    stranger = model_of(per_action=False, regressor=small("dense"))
+    twin = model_of(regressor=small("dense"))
+    with pytest.raises(ValueError, match="per_action"):
+        model.merge(*parts, stranger)
+    assert_identical(model, twin)
+    model.merge(*parts)
+    assert model.n_transitions == 300
+    assert model.settled
+    np.testing.assert_allclose(model.step(*data[:2])[0], whole.step(*data[:2])[0], atol=1e-6)
