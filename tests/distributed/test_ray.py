@@ -40,6 +40,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 @pytest.fixture(scope="module")
 def cluster():
+    before = signal.getsignal(signal.SIGTERM)
     cluster = Cluster(initialize_head=True, head_node_args=NODE | {"include_dashboard": False})
     cluster.others = []
     three_nodes(cluster)
@@ -47,6 +48,7 @@ def cluster():
     yield cluster
     ray.shutdown()
     cluster.shutdown()
+    signal.signal(signal.SIGTERM, before)
 
 
 def three_nodes(cluster):
@@ -308,6 +310,8 @@ def test_a_dataset_of_ray_data_is_learned_block_by_block(cluster):
 def test_without_a_cluster_a_local_one_learns_and_ends(cluster, monkeypatch):
     ray.shutdown()  # Ray Data does not survive this, so this is the last test
     monkeypatch.setenv("RAY_ADDRESS", "local")  # also if another one runs on this machine
+    before = signal.getsignal(signal.SIGTERM)
     assert_learned_once(fit(blocks(), REGRESSOR, n_workers=1))
     assert not ray.is_initialized()
+    assert signal.getsignal(signal.SIGTERM) is before
     ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,12 +67,16 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         return
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     where = address or os.environ.get("RAY_ADDRESS") or "auto"
+    before = signal.getsignal(signal.SIGTERM)
     try:
         if where == "local" or not _found(where, quiet, insist=address is not None):
             ray.init("local", num_cpus=workers, include_dashboard=False, **quiet)
         yield
     finally:
         ray.shutdown()
+        # Ray has put a handler of its own in its place, and leaves it there.
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _found(address: str, quiet: dict[str, Any], *, insist: bool) -> bool:
