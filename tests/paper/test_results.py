@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "results.md"
 
 
-@pytest.mark.parametrize("name", ["random-walk", "sparsity", "forgetting", "classic-control"])
+@pytest.mark.parametrize(
+    "name", ["random-walk", "sparsity", "forgetting", "classic-control", "continual"]
+)
 def test_the_documented_table_is_that_of_the_records(name):
     folder = ROOT / "results" / name
     table = load(name).table(read_records(folder)).markdown() + "\n"
