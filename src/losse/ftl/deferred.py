@@ -34,7 +34,7 @@ class Deferred:
     >>> rng = np.random.default_rng(0)
     >>> sums, rows = Deferred(np.zeros((5, 5))), rng.normal(size=(1000, 5))
     >>> for row in rows:
-    ...     _ = sums.enter_some(1)
+    ...     sums.enter_some(1)
     ...     sums.append(row[None])
     >>> T = sums.waiting
     >>> len(T) < 2 * MANY, bool(np.allclose(sums.matrix + T.T @ T, rows.T @ rows))
@@ -68,27 +68,25 @@ class Deferred:
         self._count += rows
         return self._rows[self._count - rows : self._count]
 
-    def enter_some(self, rows: int) -> bool:
-        """Do the share of some rows that come; whether all that were to enter M now have.
+    def enter_some(self, rows: int) -> None:
+        """Do the share of some rows that come.
 
         M + s T^T T stays the same: where columns have entered M, those of T become zero.
         """
         if self._entering == 0 and self._count >= MANY:
             self._entering = self._count
         if self._entering == 0:
-            return False
+            return
         M, T, first = self.matrix, self._rows[: self._entering], self._entered
         last = min(first - (-2 * rows * len(M) // MANY), len(M))
         M[first:last, first:] += self.sign * (T[:, first:last].T @ T[:, first:])
         M[last:, first:last] = M[first:last, last:].T
         T[:, first:last] = 0.0
         self._entered = last
-        if last < len(M):
-            return False
-        left = self._count - self._entering
-        self._rows[:left] = self._rows[self._entering : self._count]
-        self._count, self._entering, self._entered = left, 0, 0
-        return True
+        if last == len(M):
+            left = self._count - self._entering
+            self._rows[:left] = self._rows[self._entering : self._count]
+            self._count, self._entering, self._entered = left, 0, 0
 
     def enter(self) -> None:
         """Let all rows enter M now."""

@@ -21,7 +21,6 @@ import warnings
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotri
 from sklearn.exceptions import ConvergenceWarning
 
@@ -30,6 +29,7 @@ from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.ftl.capacity import require_memory
+from losse.ftl.deferred import Deferred
 from losse.ftl.memories.base import SQUARE_LIMIT
 from losse.ftl.solvers.base import Solver, ridge_cholesky
 from losse.ftl.solvers.conjugate import block_inverses, solve_system
@@ -135,11 +135,10 @@ class InversePosterior(Posterior):
         size = padded(D)
         self._asked = solver.penalty
         factor, self._own_penalty = ridge_cholesky(self._memory.square(), self._asked)
-        self._P = aligned((size, size))
-        self._P[:D, :D] = dpotri(factor, lower=1, overwrite_c=1)[0].T  # LAPACK's lower triangle
-        mirror(self._P)
-        self._pending = aligned((PENDING, size))
-        self._count = 0
+        P = aligned((size, size))
+        P[:D, :D] = dpotri(factor, lower=1, overwrite_c=1)[0].T  # LAPACK's lower triangle
+        mirror(P)
+        self._inverse = Deferred(P, sign=-1.0)
         self._ahead: list[Features] = []  # rows that P has yet to follow
 
     @property
@@ -164,27 +163,22 @@ class InversePosterior(Posterior):
 
     def _change(self, features: Features) -> None:
         """P -= T^T T with L L^T = I + Phi P Phi^T and T = L^-1 Phi P."""
-        n = len(features)
-        if self._count + n > PENDING:
-            T = self._pending[: self._count].T
-            dsyrk(-1.0, T, beta=1.0, c=self._P.T, lower=True, overwrite_c=True)
-            mirror(self._P)
-            self._count = 0
-        T = aligned((n, len(self._P)))
-        features.combine(self._P, T)
-        pending = self._pending[: self._count]
-        T -= features.inner(pending) @ pending
+        n, inverse = len(features), self._inverse
+        if len(inverse.waiting) + n > PENDING:
+            inverse.enter()
+        T = aligned((n, len(inverse.matrix)))
+        features.combine(inverse.matrix, T)
+        T -= features.inner(inverse.waiting) @ inverse.waiting
         L = np.linalg.cholesky(np.eye(n) + features.inner(T))
         solve_lower(L, T)
-        self._pending[self._count : self._count + n] = T
-        self._count += n
+        inverse.append(T)
 
     def _trace(self) -> float:
-        return float(self._P.trace() - (self._pending[: self._count] ** 2).sum())
+        return float(self._inverse.matrix.trace() - (self._inverse.waiting**2).sum())
 
     def _leverage(self, features: Features) -> Array:
-        inner = features.inner(self._pending[: self._count])
-        return features.quadratic(self._P) - (inner**2).sum(axis=1)
+        inner = features.inner(self._inverse.waiting)
+        return features.quadratic(self._inverse.matrix) - (inner**2).sum(axis=1)
 
 
 class SamplePosterior(Posterior):
