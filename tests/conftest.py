@@ -8,7 +8,10 @@ is what it is in a terminal, also where a shell has started the tests in the bac
 
 import os
 import signal
+from pathlib import Path
+from zipfile import ZipFile
 
+import pytest
 from hypothesis import settings
 
 from losse.runs.workers import ONE_THREAD
@@ -24,3 +27,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "losse"))
 def pytest_configure(config):
     """Not in pyproject.toml, since pytest would import Numba, and so NumPy, too early."""
     config.addinivalue_line("filterwarnings", "error::numba.core.errors.NumbaPerformanceWarning")
+
+
+@pytest.fixture(scope="session")
+def version_0_1(tmp_path_factory):
+    """Folder of what version 0.1 has written: checkpoints, and what their models predicted."""
+    folder = tmp_path_factory.mktemp("version-0.1")
+    with ZipFile(Path(__file__).parent / "version-0.1.zip") as files:
+        files.extractall(folder)
+    return folder

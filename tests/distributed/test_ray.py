@@ -23,8 +23,7 @@ from ray.cluster_utils import Cluster
 from losse import FTLRegressor, LosseEncoder
 from losse.distributed import Fleet, fit
 from losse.distributed.explorer import seed_of
-from losse.runs.cluster import run_jobs_on_ray
-from losse.runs.workers import Failure
+from losse.runs.workers import Failure, run_jobs_on_ray
 from losse.world.transitions import Transitions
 
 from .walk import SlowTable, Walk, greedy, new_model
