@@ -38,6 +38,7 @@ _P2, _P3 = np.float32(2.702538974708782e-03), np.float32(7.218427712479423e-06)
 _P4, _Q1 = np.float32(-6.262648430105586e-09), np.float32(0.4605064173929239)
 _Q2, _Q3 = np.float32(2.287439039098912e-02), np.float32(1.976116180192907e-04)
 _HALF, _ONE, _ZERO, _BOUND = np.float32(0.5), np.float32(1.0), np.float32(0.0), np.float32(BOUND)
+_MINUS, _TWO, _WITHIN = np.float32(-1.0), np.float32(2.0), np.float32(1.0 / BOUND)
 
 
 @kernel
@@ -63,6 +64,26 @@ def _bend(U, rows, offsets, first):  # type: ignore[no-untyped-def]
             h = multiply_add(_tanh(load(U, r * UNITS + o)), splat(_BOUND), c)
             half = multiply_add(h, splat(_HALF), splat(_ZERO))
             store(U, r * UNITS + o, multiply_add(half, _tanh(h), half))
+
+
+@kernel
+def bend(U, offsets, outer, inner):  # type: ignore[no-untyped-def]
+    """h sigmoid(2 h) in place, where h = BOUND tanh(u / BOUND) + offset; rows are whole lines.
+
+    ``outer`` becomes the derivative in h, and ``inner`` that of h in u.
+    """
+    n, m = U.shape
+    zero, one, two, minus = splat(_ZERO), splat(_ONE), splat(_TWO), splat(_MINUS)
+    for r in range(n):
+        for o in range(0, m, _FLOATS):
+            t = _tanh(multiply_add(load(U, r * m + o), splat(_WITHIN), zero))
+            h = multiply_add(t, splat(_BOUND), load(offsets, o))
+            gate = multiply_add(_tanh(h), splat(_HALF), splat(_HALF))  # sigmoid(2 h)
+            bent = multiply_add(h, gate, zero)
+            store(U, r * m + o, bent)
+            shut = multiply_add(gate, minus, one)
+            store(outer, r * m + o, multiply_add(multiply_add(bent, shut, zero), two, gate))
+            store(inner, r * m + o, multiply_add(multiply_add(t, minus, zero), t, one))
 
 
 @kernel

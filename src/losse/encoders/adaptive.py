@@ -9,6 +9,7 @@ from losse.encoders.base import Encoder, ScalingChoice, learn_scaling
 from losse.encoders.cascade import Stage, apply_cascade, fit_cascade
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.losse import LosseEncoder
+from losse.encoders.polish import held_out, polish
 from losse.encoders.soft_grid import SoftGridEncoder, with_one
 from losse.scaling import standard
 from losse.storage.state import State, StateReader, nested
@@ -28,11 +29,14 @@ class AdaptiveEncoder(SoftGridEncoder):
     r"""Sparse encoding along the directions in which the targets bend.
 
     The grids are those of `LosseEncoder` with two axes, but they are learned from the data given to
-    `fit`, in closed form, and then frozen. A cascade of ``n_stages`` small models, each of which
-    looks at the inputs and at the predictions of the one before, hands its last predictions to the
-    grids as further inputs. The axes of the grids are gradients of the targets with respect to all
-    of these; both axes of a grid belong to the same target. So the cells are where the
-    targets are hard to follow, and a fifth of them does better than random ones.
+    `fit`, and then frozen. A cascade of ``n_stages`` small models, each of which looks at the
+    inputs and at the predictions of the one before, hands its last predictions to the grids as
+    further inputs. The models are fitted in closed form; from a thousand rows on, some gradient
+    steps on all of them together follow, as long as they help on rows held out.
+
+    The axes of the grids are gradients of the targets with respect to all of these; both axes of a
+    grid belong to the same target. So the cells are where the targets are hard to follow, and a
+    fifth of them does better than random ones.
 
     `losse.FTLRegressor` lets the encoder learn from the first ``warm_up`` rows of a stream.
 
@@ -90,8 +94,8 @@ class AdaptiveEncoder(SoftGridEncoder):
         n_grids: int = 100,
         n_bins: int = 4,
         *,
-        n_stages: int = 3,
-        warm_up: int = 8000,
+        n_stages: int = 4,
+        warm_up: int = 32000,
         linear: bool | float = 10.0,
         scaling: ScalingChoice = "standard",
         seed: int = 0,
@@ -113,17 +117,18 @@ class AdaptiveEncoder(SoftGridEncoder):
         self.n_features_in_ = X.shape[1]
         self._scaling, self._limit = learn_scaling(self.scaling, X, weights)
         targets_scaling = standard(Y, weights)
-        if len(X) > MOST_ROWS:
-            some = rng.choice(len(X), MOST_ROWS, replace=False)
-            X, Y, weights = X[some], Y[some], weights[some]
-        Q = targets_scaling.apply(Y)
-        cascade = yield from fit_cascade(self._scaled(X), Q, weights, self.n_stages, rng)
-        self._stages, V, gradients = cascade
+        Z, Q = self._scaled(X), targets_scaling.apply(Y)
+        some = np.flatnonzero(~held_out(len(Z)))
+        if len(some) > MOST_ROWS:
+            some = rng.choice(some, MOST_ROWS, replace=False)
+        cascade = yield from fit_cascade(Z[some], Q[some], weights[some], self.n_stages, rng)
+        stages, V, gradients = cascade
         axes = draw_directions(gradients, self.n_grids, 2, rng)
         if axes is None:  # nothing bends
             axes = few_inputs(rng, V.shape[1], (self.n_grids, 2), min(2, V.shape[1]))
         self.offset_ = rng.normal(scale=OFFSET, size=(self.n_grids, 2))
-        self.projection_ = unit_spread(axes, V, weights)
+        self._stages = yield from polish(stages, Z, Q, weights, rng)
+        self.projection_ = unit_spread(axes, V, weights[some])
 
     def early(self) -> Encoder:
         """Axes that mix two inputs at random, until there are enough rows."""

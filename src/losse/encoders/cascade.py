@@ -29,7 +29,7 @@ from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.typing import Array
 from losse.work import Work, blocks
 
-HIDDEN = 1000
+HIDDEN = 500
 """Directions of a stage, at most; never more than rows."""
 INPUTS = 3
 """Inputs that a random direction mixes."""

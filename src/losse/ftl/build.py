@@ -30,7 +30,7 @@ LEAST_ROWS = 100
 """Rows below which targets say too little of directions."""
 TESTED, LEAST_TESTED = 8, 64
 """One in so many rows tests ridges when an encoder is built, if there are as many."""
-PER_ROW = 1.7e8
+PER_ROW = 2e8
 """Cost that a row pays: some milliseconds."""
 AT_ONCE = 8
 """A call that brings one in so many rows pays for the whole build."""

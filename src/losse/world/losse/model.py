@@ -59,7 +59,7 @@ class LosseWorldModel(CheckpointedModel):
         ``warm_up`` transitions or a little more. Until then these are kept: whenever their number
         has doubled, the scaling is learned anew and the model made anew from all of them. Not
         needed where all spaces are bounded, nor by an `AdaptiveEncoder`: it learns a scaling
-        whenever it is built, the last time from its own ``warm_up`` of 8000 rows.
+        whenever it is built, the last time from its own ``warm_up`` of 32,000 rows.
     seed
         Seed of the encoder.
 
