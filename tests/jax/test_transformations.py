@@ -1,5 +1,6 @@
 """Functions of `losse.jax` inside jit, vmap, scan, grad and shard_map."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -143,3 +144,21 @@ def test_kernels_are_called_only_with_frames_that_they_know():
     assert not native.fits(header.replace("void* data;", "int64_t flags; void* data;"))
     assert not native.fits(header.replace("API_MAJOR 0", "API_MAJOR 1"))
     assert not native.fits("")
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "jax_loop.py"
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("jax_loop", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_pendulums_stand_up(example):
+    settings = example.Settings(copies=16, steps=100)
+    model, rewards = jax.jit(example.run, static_argnums=0)(settings, jax.random.key(0))
+    assert int(model.memory.n_samples) == 1600
+    assert float(rewards[-10:].mean()) > -0.5 > -3 > float(rewards[:20].mean())

@@ -9,9 +9,8 @@ import pytest
 pytest.importorskip("gymnasium")
 pytest.importorskip("matplotlib")
 
-from losse.runs.journal import LIVE, PROBE, SWEEP
+from losse.runs.journal import LIVE, PROBE, SWEEP, thinned
 from losse.runs.store import Store
-from losse.runs.thinning import thinned
 from losse.watch.watched import Watched
 from tests.watch import folders
 

@@ -1,7 +1,9 @@
 """Files of `FTLRegressor`: one archive of parameters and state."""
 
 import os
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
@@ -9,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from losse.storage.archive import Progress, open_archive, write_archive
-from losse.storage.progress import byte_progress
 from losse.storage.state import State, StateReader, split
 
 KIND = "losse.FTLRegressor"
 VERSION = 3
 """Version 1, of losse 0.1, has padding in its arrays; version 2 has none of them in compact form.
 Both are read, too."""
+_EVERY = 0.2
+"""Seconds between lines of progress; work that takes less shows nothing."""
 
 
 def write(path: str | os.PathLike[str], state: State, progress: bool | Progress) -> None:
@@ -38,6 +41,34 @@ def report(progress: bool | Progress, label: str) -> Progress | None:
     if isinstance(progress, bool):
         return byte_progress(label) if progress else None
     return progress
+
+
+def byte_progress(label: str) -> Callable[[int, int], None]:
+    """Make a function of (bytes done, bytes in all) that shows percent, gigabytes and rate.
+
+    The line goes to the error stream if that is a terminal, and nowhere otherwise.
+
+    >>> report = byte_progress("Saving")
+    >>> report(500, 1000)
+    """
+    started = shown = time.monotonic()
+    visible = False
+
+    def report(done: int, total: int) -> None:
+        nonlocal shown, visible
+        now = time.monotonic()
+        last = done >= total
+        if not sys.stderr.isatty() or not (now - shown >= _EVERY or (last and visible)):
+            return
+        shown = now
+        visible = not last
+        percent = 100 * done / total if total else 100
+        rate = done / max(1e-9, now - started) / 1e9
+        line = f"{label}: {percent:3.0f} % of {total / 1e9:.2f} GB, {rate:.2f} GB/s"
+        # Blanks cover what a longer line left behind.
+        print(f"\r{line:<78}", end="\n" if last else "", file=sys.stderr, flush=True)
+
+    return report
 
 
 def names_of(estimator: Any) -> list[str] | None:

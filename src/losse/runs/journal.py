@@ -15,15 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from losse.runs.record import Record
 from losse.runs.runner import Display, Job
-from losse.runs.thinning import thinned
 from losse.runs.workers import Failure
 from losse.storage.jsonfile import write_json
 
 LIVE = "live.json"
 PROBE = "probe.json"
 SWEEP = "progress.json"
+POINTS = 1000
+"""Points that a curve is reduced to unless the caller asks otherwise; a screen shows no more."""
 EVERY_SECONDS = 2.0
 """Shortest time between two writes."""
 SHARE = 0.02
@@ -181,3 +185,30 @@ def read_journal(path: Path) -> dict[str, Any]:
     if not isinstance(told, dict) or not isinstance(told.get("experiment"), str):
         raise ValueError(f"{path} is not a journal: it names no experiment")
     return told
+
+
+def thinned(
+    curve: Sequence[Sequence[float]] | npt.NDArray[Any], points: int = POINTS
+) -> npt.NDArray[np.float64]:
+    """Reduce a curve to at most so many of its points, (n, 2).
+
+    The curve is cut into pieces of equally many points. Of each the lowest and the highest are
+    kept, so an outlier stays visible; the first point and the last are kept, too. NaN counts as
+    no value, and a piece of nothing else keeps its first.
+
+    >>> thinned([(0, 1.0), (1, 5.0), (2, 0.0), (3, 1.0), (4, 2.0), (5, 2.5)], 4).tolist()
+    [[0.0, 1.0], [1.0, 5.0], [2.0, 0.0], [5.0, 2.5]]
+    """
+    rows = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
+    n = len(rows)
+    if n <= max(points, 2):
+        return rows
+    size = -(-(n - 2) // max((points - 2) // 2, 1))
+    inner = rows[1:-1, 1]
+    padded = np.full(-(-len(inner) // size) * size, np.nan)
+    padded[: len(inner)] = inner
+    pieces = padded.reshape(-1, size)
+    first = np.arange(len(pieces)) * size + 1
+    lowest = first + np.argmin(np.where(np.isnan(pieces), np.inf, pieces), axis=1)
+    highest = first + np.argmax(np.where(np.isnan(pieces), -np.inf, pieces), axis=1)
+    return rows[np.unique(np.concatenate([[0], lowest, highest, [n - 1]]))]

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_hex
 
-from losse.runs.journal import LIVE, PROBE, SWEEP, read_journal
+from losse.runs.journal import LIVE, POINTS, PROBE, SWEEP, read_journal, thinned
 from losse.runs.record import Record
 from losse.runs.store import STAGES, Store
 from losse.runs.style import style_of
-from losse.runs.thinning import POINTS, thinned
 from losse.watch.lines import RecordFile
 
 DEPTH = 6

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from losse.storage import progress
-from losse.storage.progress import byte_progress
+from losse.ftl import checkpoint
+from losse.ftl.checkpoint import byte_progress
 
 
 class Terminal(io.StringIO):
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     """A clock that moves by hand."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
     return now
 
 
