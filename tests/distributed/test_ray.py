@@ -281,9 +281,9 @@ def test_workers_join_and_leave_and_die_with_their_node(cluster, tmp_path):
 def test_a_fleet_counts_nothing_twice_when_workers_die_at_random(cluster, tmp_path):
     kwargs = {"folder": str(tmp_path), "seconds": 2e-3}
     three_nodes(cluster)
-    options = {"env_kwargs": kwargs, "travel": "rows", "max_restarts": 20}
+    options = {"env_kwargs": kwargs, "travel": "rows", "max_restarts": 20, "start_timeout": 600}
     with Fleet(Walk, new_model(), 3, steps_per_sync=50, **options) as fleet:
-        assert fleet.wait() == 3
+        assert fleet.wait(timeout=600) == 3
         with Killer("Explorer", times=5, seed=1) as killer:
             while killer.killed < 5:
                 fleet.sync()

@@ -93,7 +93,8 @@ class Fleet:
     cpus_per_worker
         Processors that a worker occupies, which may be a fraction.
     start_timeout
-        Seconds to wait in a round until a first worker is there, however many die on the way.
+        Seconds to wait in a round for a first worker; as long again for one that is begun anew
+        because it died on the way.
     address
         As for `losse.distributed.cluster.connected`: by default the cluster in use, or a local Ray,
         which ends when the fleet is closed.
@@ -294,7 +295,10 @@ class Fleet:
         """Give a round's work to all workers that are there and have none."""
         sums = self.world_model.settled and self._travel == "sums"
         full = ray.put(self.world_model) if self._uses_model else None
-        for worker in self._able(1, self._start_timeout):
+        deaths, able = self._n_deaths, self._able(1, self._start_timeout)
+        while not able and not self._faults and deaths < self._n_deaths:
+            deaths, able = self._n_deaths, self._able(1, self._start_timeout)
+        for worker in able:
             if worker.number in self._tasks:
                 continue
             given = full
@@ -308,7 +312,8 @@ class Fleet:
             raise TimeoutError(
                 f"none of {len(self._workers)} workers could start within {self._start_timeout} s: "
                 f"each needs {self._cpus} CPU, and the cluster has "
-                f"{ray.available_resources().get('CPU', 0):g} left."
+                f"{ray.available_resources().get('CPU', 0):g} left. "
+                "If they are slow to start, raise start_timeout."
             )
 
     def _suits(self, worker: _Worker) -> bool:
