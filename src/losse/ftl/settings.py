@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from losse.checks import check_count, check_positive
+from losse.checks import check_count, check_positive, check_rows, check_targets, check_weights
 from losse.encoders import AdaptiveEncoder, Encoder
 from losse.encoders import registry as encoders
+from losse.ftl.kept_rows import Rows
 from losse.ftl.solvers import SOLVERS
 from losse.storage.state import State, StateReader
 
@@ -127,6 +130,39 @@ class Settings:
     def with_encoder(self, encoder: Encoder) -> Settings:
         """The same settings with another encoder."""
         return replace(self, encoder=encoder)
+
+    def fitted_encoder(self, rows: Rows) -> Encoder:
+        """A copy of the encoder if it is fitted, or else a clone that is fitted on the rows."""
+        encoder = self.encoder
+        if not encoder.fitted:
+            return clone(encoder).fit(rows.X, sample_weight=rows.weights)
+        if encoder.n_features_in_ != rows.X.shape[1]:
+            raise ValueError(
+                f"X has {rows.X.shape[1]} features, but encoder was fitted on "
+                f"{encoder.n_features_in_}; pass an encoder that is not fitted, or one for this X."
+            )
+        own = deepcopy(encoder)
+        own.projection_ = encoder.projection_  # a copy made by the setter is aligned
+        return own
+
+    def past_rows(self, n_features: int, n_outputs: int) -> Rows:
+        """Rows that the source of past data returns, checked.
+
+        Without weights of its own, the latest row is the most recent one for a discount.
+        """
+        assert callable(self.past)
+        given = tuple(self.past())
+        if len(given) not in (2, 3):
+            raise ValueError(
+                f"past() returned {len(given)} arrays: return X, y or X, y, sample_weight."
+            )
+        X = check_rows("X of past()", given[0], n_features)
+        Y = check_targets(given[1], len(X), n_outputs).reshape(len(X), -1)
+        if len(given) == 3:
+            weights = check_weights(given[2], len(X))
+        else:
+            weights = self.discount ** np.arange(len(X) - 1.0, -1.0, -1.0)
+        return Rows(X, Y, weights).take(weights > 0)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
-from losse.runs.experiment import Run, TaskSettings, methods_of
+from losse.runs.experiment import Run, TaskSettings, methods_of, no_sweep
 from losse.runs.record import Record
 from losse.runs.table import Table
 
@@ -49,9 +49,7 @@ class Settings(TaskSettings):
     KNOWN = TASKS
 
 
-def sweep(settings: Settings) -> list[Run]:
-    """No runs: presets are chosen."""
-    return []
+sweep = no_sweep  # presets are chosen
 
 
 def final(settings: Settings, swept: list[Record]) -> list[Run]:
