@@ -165,6 +165,10 @@ class Settings:
         return Rows(X, Y, weights).take(weights > 0)
 
 
+DOUBLING = 8000
+"""Rows from which an encoder is built at each doubling."""
+
+
 @dataclass(frozen=True)
 class BuildSchedule:
     """When an encoder is built from the rows so far.
@@ -172,13 +176,17 @@ class BuildSchedule:
     An encoder that learns from targets is built from the first ``warm_up`` rows. So that the model
     predicts from the first row on, it is also built from a quarter of them, a sixteenth and so on:
     each time, all rows are encoded and learned anew, which adds a third to the work of the last
-    time. With ``past`` data, the same goes on at twice, four times, eight times ``warm_up`` rows.
+    time. Above `DOUBLING` rows it is built from half of them as well. With ``past`` data, the same
+    goes on at twice, four times, eight times ``warm_up`` rows.
 
     Examples
     --------
     >>> schedule = BuildSchedule(warm_up=400, past=1000)
     >>> [n for n in range(1, 2000) if schedule.is_due(n - 1, n)]
     [1, 2, 7, 25, 100, 400, 800]
+    >>> schedule = BuildSchedule(warm_up=32000, past=None)
+    >>> [n for n in range(100, 40000) if schedule.is_due(n - 1, n)]
+    [125, 500, 2000, 8000, 16000, 32000]
     """
 
     warm_up: int
@@ -215,7 +223,8 @@ class BuildSchedule:
     def _round(self, n: int) -> int:
         """How many times to build have come, counted from ``warm_up`` rows, where it is 0."""
         doublings = math.floor(math.log2(n / self._first))
-        return doublings if doublings >= 0 else math.floor(doublings / 2)
+        halves = -max(0, math.floor(math.log2(self._first / DOUBLING)))
+        return doublings if doublings >= halves else halves + math.floor((doublings - halves) / 2)
 
 
 def _check_past(past: Any) -> None:

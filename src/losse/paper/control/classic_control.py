@@ -5,8 +5,9 @@ Each training is as `losse.dyna.preset` has it, with two methods:
 - `losse`: with the world model of the preset.
 - `model-free-matched`: the same agent without a model, with as many gradient steps on real data.
 
-`model-free`, with one gradient step per training call, runs if it is asked for. The score is the
-mean normalised return over all evaluations.
+Two controls run if they are asked for: `model-free`, with one gradient step per training call, and
+`oracle`, with the truth instead of a model. The score is the mean normalised return over all
+evaluations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 NAME = "classic-control"
 METHODS = ("losse", "model-free-matched")
-CONTROLS = ("model-free",)
+CONTROLS = ("model-free", "oracle")
 NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys((*METHODS, *CONTROLS), tasks.RL)
 SEEDS_AT_ONCE: Mapping[str, int] = {}
 SEEDS = {"quick": 1, "paper": 5}
