@@ -149,6 +149,7 @@ def test_intervals_under_a_discount_are_right_or_too_wide(discount):
 @pytest.mark.parametrize("n", [800, 2400])
 def test_intervals_cover_held_out_transitions(n):
     """Twelve outputs of the simulated Hopper, fewer samples than features and more."""
+    pytest.importorskip("mujoco")
     rows = collect("Hopper-v5", n, seed=1)
     model = FTLRegressor(LosseEncoder(10, 10, 2), ridge=1e-3)
     covered = coverage(model, rows.inputs, rows.targets, folds=2)
