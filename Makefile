@@ -4,7 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
-KERNELS := $(addprefix tests/,kernels encoders/test_adaptive.py ftl/test_solvers.py ftl/test_size.py jax/test_conversion.py)
+KERNELS := $(addprefix tests/,kernels encoders/test_adaptive.py encoders/test_polish.py \
+	ftl/test_solvers.py ftl/test_size.py jax/test_conversion.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all checked kernels test-browser torture docs pictures lint bench clean
