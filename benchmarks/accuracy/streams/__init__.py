@@ -1,1 +1,1 @@
-"""Streams of `losse bench accuracy`: transitions of an environment, of three kinds."""
+"""Streams of `losse bench accuracy`: transitions of an environment, of three kinds, and tables."""
