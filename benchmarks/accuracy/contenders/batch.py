@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.linear_model import RidgeCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.neural_network import MLPRegressor
@@ -47,6 +47,7 @@ class Refitted:
         self._model = self._make()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # its default is 200 epochs
+            warnings.simplefilter("ignore", DataConversionWarning)  # a column is a target, too
             self._model.fit(*self._kept.rows())
         self._fitted = len(self._kept)
 
@@ -66,11 +67,12 @@ def _ridge() -> Any:
 
 
 def _boosting(seed: int) -> Any:
+    """Gradient boosting for each output."""
     return MultiOutputRegressor(HistGradientBoostingRegressor(random_state=seed))
 
 
 def _mlp(seed: int) -> Any:
-    # Defaults, but with the scaling and the early stopping that anyone would add.
+    """A network of 100 hidden units, with the scaling and early stopping that anyone would add."""
     network = MLPRegressor(early_stopping=True, random_state=seed)
     return TransformedTargetRegressor(
         make_pipeline(StandardScaler(), network), transformer=StandardScaler()

@@ -132,7 +132,9 @@ def _content(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise ValueError(f"{path}, line {line}: not UTF-8; save the file in that encoding") from None
+        raise ValueError(
+            f"{path}, line {line}: not UTF-8; save the file in that encoding"
+        ) from None
 
 
 def _lines(path: Path, content: str) -> list[_Line]:
