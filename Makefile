@@ -4,9 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+KERNELS := $(addprefix tests/,kernels encoders/test_adaptive.py ftl/test_solvers.py ftl/test_size.py jax/test_conversion.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-browser torture docs pictures lint bench clean
+.PHONY: help demo test test-all checked kernels test-browser torture docs pictures lint bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,11 +15,17 @@ help: ## list the targets
 demo: $(VENV)/.rl ## an agent plans in a world model, live, and who forgets: a minute or two; figures in results/demo
 	$(BIN)/losse demo
 
-test: lint ## everything that lint does, and the tests
+test: checked ## everything that lint does, and the tests
 	$(PYTEST) -m "not long"
 
-test-all: lint ## and the long versions of some tests
+test-all: checked ## and the long versions of some tests
 	$(PYTEST)
+
+checked: $(VENV)/.dev # lint takes one core; beside it, kernels are compiled once for all processes
+	$(MAKE) --no-print-directory --jobs=2 lint kernels
+
+kernels: $(VENV)/.dev ## compile the kernels, by the tests that need most of them
+	$(BIN)/pytest -q -m "not long" $(KERNELS)
 
 test-browser: $(VENV)/.dev $(VENV)/axe.min.js ## the page of losse watch in Chromium, which it installs
 	@command -v chromium chromium-browser >/dev/null || apt-get install --yes chromium || \

@@ -28,9 +28,15 @@ def distributions(extra):
     return found
 
 
+@pytest.fixture(scope="module")
+def installed():
+    """Distributions by the packages that they install; to read them takes half a second."""
+    return metadata.packages_distributions()
+
+
 @pytest.mark.parametrize("package", EXTRAS)
-def test_the_extra_of_a_package_installs_it(package):
-    names = {name.replace("_", "-") for name in metadata.packages_distributions()[package]}
+def test_the_extra_of_a_package_installs_it(package, installed):
+    names = {name.replace("_", "-") for name in installed[package]}
     assert distributions(EXTRAS[package]) & names
 
 

@@ -7,7 +7,6 @@ pytest.importorskip("jax")
 from benchmarks.core import bench
 from benchmarks.core.sections import growth
 from benchmarks.measures import Measure, Outcome
-
 from losse._kernels.block import INSTRUCTIONS
 from losse.runs.store import read_records
 

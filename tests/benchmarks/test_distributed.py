@@ -5,7 +5,6 @@ import pytest
 pytest.importorskip("ray", reason="needs losse[ray]")
 
 from benchmarks.distributed import bench, measure, report
-
 from losse.runs.record import Record
 from losse.runs.store import read_records
 

@@ -17,7 +17,6 @@ from benchmarks.dyna.profile import (
     STEP,
     Job,
 )
-
 from losse.paper.control import tasks
 from losse.runs.record import Record
 from losse.runs.store import read_records

@@ -5,9 +5,8 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("mujoco")
 
-from benchmarks.measures import Measure, Outcome
-
 from benchmarks import functional
+from benchmarks.measures import Measure, Outcome
 from losse.runs.store import read_records
 
 

@@ -8,7 +8,6 @@ pytest.importorskip("gymnasium")
 
 from benchmarks.latency import bench, loop, report
 from benchmarks.targets import VARIABLES, available, compiled_for
-
 from losse._kernels.block import INSTRUCTIONS
 from losse.runs.record import Record
 from losse.runs.store import read_records

@@ -5,7 +5,6 @@ import pytest
 pytest.importorskip("jax")
 
 from benchmarks.planning import Settings, Task, run, targets
-
 from losse.runs.record import Record
 from losse.runs.workers import run_jobs
 

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("river")
 
-from benchmarks.river import bench, track
 from river import evaluate, metrics
 
+from benchmarks.river import bench, track
 from losse.cli import main
 from losse.runs.store import Store, read_records
 

@@ -5,7 +5,6 @@ import pytest
 pytest.importorskip("jax")
 
 from benchmarks.world import bench, race, report
-
 from losse.runs.record import Record
 from losse.runs.store import read_records
 

@@ -23,8 +23,7 @@ from ray.cluster_utils import Cluster
 from losse import FTLRegressor, LosseEncoder
 from losse.distributed import Fleet, fit
 from losse.distributed.explorer import seed_of
-from losse.runs.cluster import run_jobs_on_ray
-from losse.runs.workers import Failure
+from losse.runs.workers import Failure, run_jobs_on_ray
 from losse.world.transitions import Transitions
 
 from .walk import SlowTable, Walk, greedy, new_model
@@ -151,10 +150,15 @@ def test_jobs_of_an_experiment_fail_alone(cluster):
 
 
 def test_a_fleet_learns_what_one_agent_does_despite_a_death_and_a_fault(cluster, tmp_path):
-    second_starts = [seed_of(0, worker, 1) for worker in (0, 1)]
-    kwargs = {"folder": str(tmp_path), "seconds": 2e-3, "bad_seeds": second_starts}
+    kwargs = {
+        "folder": str(tmp_path),
+        "seconds": 2e-3,
+        "deadly_seeds": [seed_of(0, 0, 0)],
+        "bad_seeds": [seed_of(0, 0, 2), seed_of(0, 1, 1)],
+    }
     options = {"env_kwargs": kwargs, "policy": greedy, "cpus_per_worker": 0}
     with Fleet(Walk, new_model(), 1, steps_per_sync=50, **options) as fleet:
+        assert fleet.sync().n_deaths == 1  # it dies while it starts, and is begun anew
         assert fleet.add_workers(1) == [1]
         assert fleet.wait() == 2
         fleet.run(200)

@@ -1,6 +1,7 @@
 """An environment that writes down what happens, and blocks that take a while to read."""
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,12 +22,15 @@ def spaces():
 class Walk(gymnasium.Env):
     """A walk in a square. Each start has a file, named after its seed, with all transitions."""
 
-    def __init__(self, folder, seconds=0.0, bad_seeds=()):
+    def __init__(self, folder, seconds=0.0, bad_seeds=(), deadly_seeds=()):
         self.observation_space, self.action_space = spaces()
+        self.deadly_seeds = deadly_seeds
         self.folder, self.seconds, self.bad_seeds = Path(folder), seconds, bad_seeds
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
+        if seed in self.deadly_seeds:
+            os._exit(1)
         if seed is not None:
             self.seed = seed
             self.log = open(self.folder / f"{seed}.jsonl", "a", buffering=1)  # noqa: SIM115

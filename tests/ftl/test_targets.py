@@ -183,7 +183,14 @@ def test_errors_before_learning_are_equivariant():
     np.testing.assert_allclose(other.regret_, 1e-6 * one.regret_, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("n_rows", "constants"), [(200, (10, 100, 1000, 1e6)), (1000, (100, 1e6))])
+@pytest.mark.parametrize(
+    ("n_rows", "constants"),
+    [
+        (200, (10, 100, 1000, 1e6)),
+        (400, (1e6,)),
+        pytest.param(1000, (100, 1e6), marks=pytest.mark.long),
+    ],
+)
 def test_the_default_model_does_not_mind_a_constant(n_rows, constants):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows + 500, 3))

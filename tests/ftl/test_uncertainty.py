@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from benchmarks.transitions import collect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 
+from benchmarks.transitions import collect
 from losse import FTLRegressor, LosseEncoder
 from losse.ftl import merge_all, posterior
 from losse.ftl.posterior import used_share

@@ -1,20 +1,21 @@
 """What version 0.1 predicted and saved, the present version predicts and loads.
 
-``tests/data`` was written by 0.1 on a processor with AVX-512. Sums are rounded in another order on
-other processors, and since the kernels fit their blocks to the registers.
+``tests/version-0.1.zip`` was written by 0.1 on a processor with AVX-512. Sums are rounded in
+another order on other processors, and since the kernels fit their blocks to the registers.
 """
 
 import json
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
 from losse import FourierEncoder, FTLRegressor, LosseEncoder, TileEncoder
 
-DATA = Path(__file__).parents[1] / "data"
-PREDICTIONS = json.loads((DATA / "predictions-0.1.json").read_text())
-CHECKPOINTS = json.loads((DATA / "checkpoints-0.1.json").read_text())
+with ZipFile(Path(__file__).parents[1] / "version-0.1.zip") as files:
+    PREDICTIONS = json.loads(files.read("predictions.json"))
+    CHECKPOINTS = json.loads(files.read("checkpoints.json"))
 ENCODERS = {
     "losse": LosseEncoder(6, 4, scaling=(-3, 3)),
     "linear": LosseEncoder(6, 4, linear=True, scaling="standard"),
@@ -48,12 +49,12 @@ def test_predictions_are_those_of_version_0_1(case):
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_checkpoints_of_version_0_1_go_on(name):
+def test_checkpoints_of_version_0_1_go_on(version_0_1, name):
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(200, 2))
     Y = np.column_stack([np.sin(X[:, 0]), X[:, 0] * X[:, 1]])
     expected = CHECKPOINTS[name]
-    model = FTLRegressor.load(DATA / f"{name}-0.1.losse")
+    model = FTLRegressor.load(version_0_1 / f"{name}.losse")
     assert (model.n_samples_seen_, model.ridge_) == (expected["n"], expected["ridge"])
     # The cascade of adaptive encoders is computed in single precision since.
     tolerance = 1e-4 if name == "adaptive" else 1e-9

@@ -20,7 +20,7 @@ GRIDS = LosseEncoder(4, 4, scaling=(-3, 3)).fit(X)
 
 
 def test_updates_do_not_leak():
-    leak(240, warm_up=120)
+    leak(160, warm_up=60)
 
 
 @pytest.mark.parametrize("solver", ["sparse", "dense", "exact"])

@@ -5,7 +5,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from losse.storage.archive import ArchiveError
-from losse.world import LosseWorldModel
+from losse.world import LosseWorldModel, NeuralWorldModel
 from tests.world.worlds import (
     BOUNDED,
     FOUR,
@@ -150,3 +150,29 @@ def test_a_failed_save_keeps_the_old_file(tmp_path):
         model.save(path, progress=lambda *_: (_ for _ in ()).throw(RuntimeError("stop")))
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
+
+
+COLUMNS = ("obs", "actions", "rewards", "next_obs", "terminated")
+
+
+@pytest.mark.parametrize(
+    ("name", "stream", "now", "then"),
+    [
+        ("losse", "two", 1e-12, 1e-9),
+        ("losse_push", "push", 1e-12, 1e-9),
+        ("losse_warming", "two", 1e-12, 0.01),  # made anew, with a ridge that is cross-validated
+        ("neural_full_replay", "two", 1e-6, 1e-3),  # single precision
+        ("neural_si", "two", 1e-6, 1e-3),
+    ],
+)
+def test_models_of_version_0_1_are_read(version_0_1, name, stream, now, then):
+    """`world.npz` has a stream of each kind of actions, and what 0.1 predicted on its last rows."""
+    kind = LosseWorldModel if name.startswith("losse") else NeuralWorldModel
+    model = kind.load(version_0_1 / f"{name}.losse", progress=False)
+    assert model.n_transitions == 60
+    with np.load(version_0_1 / "world.npz") as expected:
+        rest = [expected[f"{stream}.{column}"][60:] for column in COLUMNS]
+        saved, later = (expected[f"{name}.{when}"] for when in ("saved", "later"))
+    np.testing.assert_allclose(np.column_stack(model.step(*rest[:2])), saved, atol=now)
+    model.update(*rest)
+    np.testing.assert_allclose(np.column_stack(model.step(*rest[:2])), later, atol=then)

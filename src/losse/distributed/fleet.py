@@ -93,7 +93,7 @@ class Fleet:
     cpus_per_worker
         Processors that a worker occupies, which may be a fraction.
     start_timeout
-        Seconds to wait for a first worker.
+        Seconds to wait in a round until a first worker is there, however many die on the way.
     address
         As for `losse.distributed.cluster.connected`: by default the cluster in use, or a local Ray,
         which ends when the fleet is closed.
@@ -205,8 +205,8 @@ class Fleet:
 
     def wait(self, n_workers: int | None = None, timeout: float = 120.0) -> int:
         """Wait until so many workers, by default all, can take part; return how many can."""
-        wanted = len(self._workers) if n_workers is None else n_workers
-        return len(self._ready(wanted, timeout))
+        self._faults = []
+        return len(self._able(len(self._workers) if n_workers is None else n_workers, timeout))
 
     def sync(self) -> Sync:
         """Let every worker take its steps, and count what it has learned: one round.
@@ -267,10 +267,23 @@ class Fleet:
                 )
             )
 
-    def _ready(self, wanted: int, timeout: float) -> list[_Worker]:
-        """Workers that have an environment, of which so many are waited for."""
+    def _able(self, wanted: int, timeout: float) -> list[_Worker]:
+        """Workers that can take part, of which so many are waited for.
+
+        Those that died while they started are begun anew, and waited for.
+        """
         if not self._workers:
             raise ValueError("the fleet has no workers: add some by add_workers.")
+        wanted = min(wanted, len(self._workers))
+        deadline = time.monotonic() + timeout
+        while True:
+            ready = self._ready(wanted, max(0.0, deadline - time.monotonic()))
+            able = [worker for worker in ready if self._suits(worker)]
+            if len(able) >= wanted or self._faults or time.monotonic() >= deadline:
+                return able
+
+    def _ready(self, wanted: int, timeout: float) -> list[_Worker]:
+        """Workers that have begun, or failed to, of which so many are waited for."""
         by_reference = {worker.ready: worker for worker in self._workers.values()}
         wanted = min(max(1, wanted), len(by_reference))
         ray.wait(list(by_reference), num_returns=wanted, timeout=timeout)
@@ -281,8 +294,8 @@ class Fleet:
         """Give a round's work to all workers that are there and have none."""
         sums = self.world_model.settled and self._travel == "sums"
         full = ray.put(self.world_model) if self._uses_model else None
-        for worker in self._ready(1, self._start_timeout):
-            if worker.number in self._tasks or not self._suits(worker):
+        for worker in self._able(1, self._start_timeout):
+            if worker.number in self._tasks:
                 continue
             given = full
             if full is None and sums and not worker.informed:

@@ -67,6 +67,7 @@ PRESETS: Mapping[str, Training] = {
             steps=20_000,
             rescale_obs=True,
             agent_options=DQN,
+            model_options={"regressor": "paper"},
         ),
         Training(
             env="Acrobot-v1",

@@ -22,9 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
-from losse.checks import check_rows, check_targets, check_weights
 from losse.encoders import Encoder
 from losse.encoders import registry as encoders
 from losse.ftl.build import Build, payment
@@ -89,7 +87,7 @@ class Learner:
             self._prequential.add(before, rows.Y, rows.weights, aged.weights)
             self._change_to(Build(settings, aged, len(rows), self._prequential.spread))
         else:
-            encoder = _fitted(settings.encoder, rows)
+            encoder = settings.fitted_encoder(rows)
             self._leader = Leader(settings, encoder, new_targets(settings, rows))
             self._learn(rows)
 
@@ -186,7 +184,7 @@ class Learner:
         elif self._kept is not None:
             self._build_with(rows, paid)
         else:
-            past = self._past_rows()
+            past = self.settings.past_rows(self.n_features, self.n_outputs)
             with deferred_interrupts():
                 self._learn(rows)
             weights = past.weights * (self._leader.total / self.unit / past.weights.sum())
@@ -313,26 +311,6 @@ class Learner:
         if self._build is not None:
             self._build.scale /= factor
         self._discounting.unit *= factor
-
-    def _past_rows(self) -> Rows:
-        """Rows that the source of past data returns, checked.
-
-        Without weights of its own, the latest row is the most recent one for a discount.
-        """
-        assert callable(self.settings.past)
-        given = tuple(self.settings.past())
-        if len(given) not in (2, 3):
-            raise ValueError(
-                f"past() returned {len(given)} arrays: return X, y or X, y, sample_weight."
-            )
-        X = check_rows("X of past()", given[0], self.n_features)
-        Y = check_targets(given[1], len(X), self.n_outputs).reshape(len(X), -1)
-        if len(given) == 3:
-            weights = check_weights(given[2], len(X))
-        else:
-            weights = self.settings.discount ** np.arange(len(X) - 1.0, -1.0, -1.0)
-        counted = weights > 0
-        return Rows(X[counted], Y[counted], weights[counted])
 
     def add_inputs(
         self, projection: Array, bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None
@@ -503,17 +481,3 @@ def _unpickled(kind: type[Learner], settings: Settings, data: bytes) -> Learner:
     """Learner that was pickled."""
     archive = Archive(BytesIO(data), kind.__name__, newest=1)
     return kind.read(settings, StateReader(archive, "the pickle"))
-
-
-def _fitted(encoder: Encoder, rows: Rows) -> Encoder:
-    """A copy of a fitted encoder, or a clone of another, fitted on the rows."""
-    if not encoder.fitted:
-        return clone(encoder).fit(rows.X, sample_weight=rows.weights)
-    if encoder.n_features_in_ != rows.X.shape[1]:
-        raise ValueError(
-            f"X has {rows.X.shape[1]} features, but encoder was fitted on "
-            f"{encoder.n_features_in_}; pass an encoder that is not fitted, or one for this X."
-        )
-    own = deepcopy(encoder)
-    own.projection_ = encoder.projection_  # a copy made by the setter is aligned
-    return own

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from losse.checks import check_count, check_positive
+from losse.checks import check_count, check_positive, check_rows, check_targets, check_weights
 from losse.encoders import AdaptiveEncoder, Encoder
 from losse.encoders import registry as encoders
+from losse.ftl.kept_rows import Rows
 from losse.ftl.solvers import SOLVERS
 from losse.storage.state import State, StateReader
 
@@ -128,6 +131,43 @@ class Settings:
         """The same settings with another encoder."""
         return replace(self, encoder=encoder)
 
+    def fitted_encoder(self, rows: Rows) -> Encoder:
+        """A copy of the encoder if it is fitted, or else a clone that is fitted on the rows."""
+        encoder = self.encoder
+        if not encoder.fitted:
+            return clone(encoder).fit(rows.X, sample_weight=rows.weights)
+        if encoder.n_features_in_ != rows.X.shape[1]:
+            raise ValueError(
+                f"X has {rows.X.shape[1]} features, but encoder was fitted on "
+                f"{encoder.n_features_in_}; pass an encoder that is not fitted, or one for this X."
+            )
+        own = deepcopy(encoder)
+        own.projection_ = encoder.projection_  # a copy made by the setter is aligned
+        return own
+
+    def past_rows(self, n_features: int, n_outputs: int) -> Rows:
+        """Rows that the source of past data returns, checked.
+
+        Without weights of its own, the latest row is the most recent one for a discount.
+        """
+        assert callable(self.past)
+        given = tuple(self.past())
+        if len(given) not in (2, 3):
+            raise ValueError(
+                f"past() returned {len(given)} arrays: return X, y or X, y, sample_weight."
+            )
+        X = check_rows("X of past()", given[0], n_features)
+        Y = check_targets(given[1], len(X), n_outputs).reshape(len(X), -1)
+        if len(given) == 3:
+            weights = check_weights(given[2], len(X))
+        else:
+            weights = self.discount ** np.arange(len(X) - 1.0, -1.0, -1.0)
+        return Rows(X, Y, weights).take(weights > 0)
+
+
+DOUBLING = 8000
+"""Rows from which an encoder is built at each doubling."""
+
 
 @dataclass(frozen=True)
 class BuildSchedule:
@@ -136,13 +176,17 @@ class BuildSchedule:
     An encoder that learns from targets is built from the first ``warm_up`` rows. So that the model
     predicts from the first row on, it is also built from a quarter of them, a sixteenth and so on:
     each time, all rows are encoded and learned anew, which adds a third to the work of the last
-    time. With ``past`` data, the same goes on at twice, four times, eight times ``warm_up`` rows.
+    time. Above `DOUBLING` rows it is built from half of them as well. With ``past`` data, the same
+    goes on at twice, four times, eight times ``warm_up`` rows.
 
     Examples
     --------
     >>> schedule = BuildSchedule(warm_up=400, past=1000)
     >>> [n for n in range(1, 2000) if schedule.is_due(n - 1, n)]
     [1, 2, 7, 25, 100, 400, 800]
+    >>> schedule = BuildSchedule(warm_up=32000, past=None)
+    >>> [n for n in range(100, 40000) if schedule.is_due(n - 1, n)]
+    [125, 500, 2000, 8000, 16000, 32000]
     """
 
     warm_up: int
@@ -179,7 +223,8 @@ class BuildSchedule:
     def _round(self, n: int) -> int:
         """How many times to build have come, counted from ``warm_up`` rows, where it is 0."""
         doublings = math.floor(math.log2(n / self._first))
-        return doublings if doublings >= 0 else math.floor(doublings / 2)
+        halves = -max(0, math.floor(math.log2(self._first / DOUBLING)))
+        return doublings if doublings >= halves else halves + math.floor((doublings - halves) / 2)
 
 
 def _check_past(past: Any) -> None:

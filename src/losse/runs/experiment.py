@@ -197,6 +197,11 @@ def methods_of(
     return tuple(known) if settings.methods is None else settings.methods
 
 
+def no_sweep(settings: CommonSettings) -> list[Run]:
+    """No runs: the `sweep` of an experiment in which nothing is left to choose."""
+    return []
+
+
 def folder_of(settings: CommonSettings, experiment: str) -> Path:
     """The folder of an experiment's records, apart for the two presets unless `out` is given.
 

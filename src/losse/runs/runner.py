@@ -8,12 +8,11 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from losse.extras import require
-from losse.runs.cluster import run_jobs_on_ray
 from losse.runs.experiment import CommonSettings, Engine, Experiment, Run, folder_of, methods_of
 from losse.runs.provenance import environment, source_patch
 from losse.runs.record import Record
 from losse.runs.store import Stage, Store
-from losse.runs.workers import Failure, run_jobs
+from losse.runs.workers import Failure, run_jobs, run_jobs_on_ray
 from losse.storage.jsonfile import plain
 
 Execute = Callable[[Sequence[Run]], Sequence[Record]]

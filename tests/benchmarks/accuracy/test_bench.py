@@ -9,11 +9,10 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from benchmarks.accuracy.contenders import entries, leaders
-from benchmarks.accuracy.streams import cache
-
 from benchmarks.accuracy import bench as accuracy
 from benchmarks.accuracy import plan
+from benchmarks.accuracy.contenders import entries, leaders
+from benchmarks.accuracy.streams import cache
 from losse.cli import main
 from losse.extras import EXTRAS
 from losse.runs.store import Store, read_records

@@ -5,11 +5,10 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
+from benchmarks import recording
 from benchmarks.accuracy.plan import LARGE, SMALL
 from benchmarks.accuracy.streams import cache
 from benchmarks.recording import Rows, make
-
-from benchmarks import recording
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks.accuracy.contenders.contender import Doubting, Kept
 from benchmarks.accuracy.contenders.entries import ENTRIES, NEEDS, entry
 from benchmarks.accuracy.streams.stream import Stream

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks.accuracy.measure import Error, largest_rises, measure, sample_of_tests
 from benchmarks.accuracy.streams.stream import Stream
 

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks.accuracy.tables import KINDS, fill
 
+from benchmarks.accuracy.tables import KINDS, fill
 from losse.runs.record import Record
 from losse.runs.store import read_records
 

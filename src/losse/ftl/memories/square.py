@@ -23,6 +23,9 @@ _ROWS = 256
 _LEAST = 1 << 15
 """Entries of A that a row changes, from which on rows had better wait for others."""
 
+# Operations that take as long as the first write of a number.
+_FIRST_WRITE = 200.0
+
 
 class SquareMemory(Memory):
     """A as a full square, which is fastest to read row by row.
@@ -79,6 +82,10 @@ class SquareMemory(Memory):
         if scattered or n < LEAST_ROWS or SCATTERED * features.values.shape[1] ** 2 < D**2:
             yield from super()._adding_products(features, weights, scattered)
             return
+        if self.total == 0.0:  # the system hands out memory when it is first written to
+            for band in blocks(D, _FIRST_WRITE * D):
+                self.A[band] = 0.0
+                yield (band.stop - band.start) * _FIRST_WRITE * D
         for part in blocks(n, UNIT / MOST_ROWS):
             rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
             for band in blocks(D, 2 * len(rows) * D):

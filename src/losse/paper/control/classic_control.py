@@ -5,8 +5,9 @@ Each training is as `losse.dyna.preset` has it, with two methods:
 - `losse`: with the world model of the preset.
 - `model-free-matched`: the same agent without a model, with as many gradient steps on real data.
 
-`model-free`, with one gradient step per training call, runs if it is asked for. The score is the
-mean normalised return over all evaluations.
+Two controls run if they are asked for: `model-free`, with one gradient step per training call, and
+`oracle`, with the truth instead of a model. The score is the mean normalised return over all
+evaluations.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
-from losse.runs.experiment import Run, TaskSettings, methods_of
+from losse.runs.experiment import Run, TaskSettings, methods_of, no_sweep
 from losse.runs.record import Record
 from losse.runs.table import Table
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 NAME = "classic-control"
 METHODS = ("losse", "model-free-matched")
-CONTROLS = ("model-free",)
+CONTROLS = ("model-free", "oracle")
 NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys((*METHODS, *CONTROLS), tasks.RL)
 SEEDS_AT_ONCE: Mapping[str, int] = {}
 SEEDS = {"quick": 1, "paper": 5}
@@ -49,9 +50,7 @@ class Settings(TaskSettings):
     KNOWN = TASKS
 
 
-def sweep(settings: Settings) -> list[Run]:
-    """No runs: presets are chosen."""
-    return []
+sweep = no_sweep  # presets are chosen
 
 
 def final(settings: Settings, swept: list[Record]) -> list[Run]:

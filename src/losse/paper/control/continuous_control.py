@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
-from losse.runs.experiment import Run, TaskSettings, folder_of, methods_of
+from losse.runs.experiment import Run, TaskSettings, folder_of, methods_of, no_sweep
 from losse.runs.record import Record
 from losse.runs.table import Table
 
@@ -71,9 +71,7 @@ class Settings(TaskSettings):
     KNOWN = TASKS
 
 
-def sweep(settings: Settings) -> list[Run]:
-    """No runs: recipes are chosen."""
-    return []
+sweep = no_sweep  # recipes are chosen
 
 
 def final(settings: Settings, swept: list[Record]) -> list[Run]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from losse.paper.control import tasks
-from losse.runs.experiment import CommonSettings, Run, methods_of
+from losse.runs.experiment import CommonSettings, Run, methods_of, no_sweep
 from losse.runs.record import Record
 from losse.runs.table import Table, mean_score
 
@@ -57,9 +57,7 @@ class Settings(CommonSettings):
     """Learning rate of the DQN."""
 
 
-def sweep(settings: Settings) -> list[Run]:
-    """No runs: nothing is chosen."""
-    return []
+sweep = no_sweep
 
 
 def final(settings: Settings, swept: list[Record]) -> list[Run]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from losse.runs.experiment import Run, TaskSettings, methods_of
+from losse.runs.experiment import Run, TaskSettings, methods_of, no_sweep
 from losse.runs.record import Record
 from losse.runs.table import Table, mean_of, mean_score
 
@@ -94,9 +94,7 @@ class Settings(TaskSettings):
     KNOWN = TASKS
 
 
-def sweep(settings: Settings) -> list[Run]:
-    """No runs: nothing is chosen."""
-    return []
+sweep = no_sweep
 
 
 def final(settings: Settings, swept: list[Record]) -> list[Run]:

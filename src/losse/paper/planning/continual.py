@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losse.envs import Task, TaskSequence
-from losse.runs.experiment import Run, TaskSettings, methods_of
+from losse.runs.experiment import Run, TaskSettings, methods_of, no_sweep
 from losse.runs.record import Record
 from losse.runs.table import Cell, Table, mean_of
 
@@ -156,9 +156,7 @@ class Settings(TaskSettings):
     KNOWN = TASKS
 
 
-def sweep(settings: Settings) -> list[Run]:
-    """No runs: nothing is chosen."""
-    return []
+sweep = no_sweep
 
 
 def final(settings: Settings, swept: list[Record]) -> list[Run]:

@@ -1,1 +1,0 @@
-"""The accuracy of the recommended model and of others on transitions of environments."""

@@ -1,1 +1,0 @@
-"""Learners that compete in `losse bench accuracy`."""

@@ -1,1 +1,0 @@
-"""The speed of this library against the paper's update, interleaved on one core."""

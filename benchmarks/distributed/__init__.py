@@ -1,1 +1,0 @@
-"""Benchmark of learning on a cluster, `losse bench distributed`."""

@@ -1,1 +1,0 @@
-"""The time of each part of a Dyna run."""

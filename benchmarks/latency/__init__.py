@@ -1,1 +1,0 @@
-"""The time of single calls, as a control loop sees them."""

@@ -1,1 +1,0 @@
-"""Losse among River's regressors, by progressive validation."""

@@ -1,1 +1,0 @@
-"""The time that world models take to learn and to imagine."""
