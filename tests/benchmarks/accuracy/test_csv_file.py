@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+
 from benchmarks.accuracy.streams.csv_file import LEAST_ROWS, CsvFile, read_csv
 
 ROWS = [f"{i},{'ab'[i % 2]},{i / 2}" for i in range(LEAST_ROWS)]
