@@ -12,7 +12,7 @@ class Section(NamedTuple):
 
 SECTIONS = {
     "core": Section("core.bench", "speed, memory and exactness against the paper's update"),
-    "accuracy": Section("accuracy.bench", "errors of many learners on transitions of environments"),
+    "accuracy": Section("accuracy.bench", "errors of many learners on transitions and tables"),
     "world": Section("world.bench", "time of world models: updates and imagined steps"),
     "dyna": Section("dyna.bench", "time of the parts of a Dyna run"),
     "planning": Section("planning", "decisions per second of each planner and world model"),

@@ -1,4 +1,4 @@
-"""Figures of `losse bench accuracy`: errors by rows and by time, and forgetting."""
+"""Figures of `losse bench accuracy`: errors by rows and by time, forgetting, and tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.accuracy import summary
 from benchmarks.accuracy.contenders.entries import ENTRIES
-from benchmarks.accuracy.plan import LENGTH, TASKS, WHERE
+from benchmarks.accuracy.plan import LENGTH, TASKS, WHERE, environment_of, kind_of
 from losse.runs.record import Record
 from losse.runs.style import label_powers_of_ten, plot_means, style_of
 from losse.runs.table import means_of
@@ -19,7 +19,10 @@ from losse.runs.table import means_of
 def draw(records: Sequence[Record]) -> dict[str, Figure]:
     """All figures that the records allow, by the stem of their files."""
     figures = {}
-    for kind in WHERE:
+    of_tables = [r for r in records if kind_of(r.setting) == "tables"]
+    if of_tables:
+        figures["tables"] = _tables(of_tables)
+    for kind in LENGTH:
         settings = [f"{environment} {kind}" for environment in WHERE[kind]]
         known = [s for s in settings if any(r.setting == s for r in records)]
         if known:
@@ -44,6 +47,25 @@ def _errors(records: Sequence[Record], settings: Sequence[str], *, by_time: bool
         label_powers_of_ten(axes.xaxis)
         axes.set_xlabel("Processor time of learning, s" if by_time else "Rows learned")
         axes.set_ylabel("Test nmse")
+    _legend(figure)
+    return figure
+
+
+def _tables(records: Sequence[Record]) -> Figure:
+    """Errors at the end, a line per table: on test rows, or of predictions ahead."""
+    names = list(dict.fromkeys([*WHERE["tables"], *(environment_of(r.setting) for r in records)]))
+    names = [n for n in names if any(environment_of(r.setting) == n for r in records)]
+    figure = Figure(figsize=(6.8, 0.32 * len(names) + 1.6), layout="constrained")
+    axes = figure.subplots()
+    for contender in ENTRIES:
+        own = {n: summary.of(records, contender, f"{n} tables") for n in names}
+        at = [k for k, n in enumerate(names) if own[n]]
+        if at:
+            errors = [np.mean([r.score for r in own[names[k]]]) for k in at]
+            axes.plot(errors, at, **style_of(contender).marked(linestyle="none"))
+    axes.set(xscale="log", xlabel="Nmse at the end", yticks=range(len(names)), yticklabels=names)
+    axes.invert_yaxis()
+    axes.grid(axis="y", color="0.9")
     _legend(figure)
     return figure
 

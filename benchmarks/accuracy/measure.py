@@ -3,7 +3,7 @@
 Rows arrive in batches.  Each batch is predicted before it is learned (the prequential error), and
 at checkpoints the test rows are predicted.  Errors are normalised: the mean squared error of each
 output is divided by the variance of that output over the test rows, and averaged over the outputs
-that vary at all.
+that vary at all.  A stream without test rows is normalised by the rows that are learned.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Measured:
 
     samples: list[int] = field(default_factory=list)
     test: list[float] = field(default_factory=list)
+    """Error on the test rows; empty if there are none."""
     prequential: list[float] = field(default_factory=list)
     """Error of predictions ahead, over the rows since the checkpoint before."""
     seconds: list[float] = field(default_factory=list)
@@ -41,10 +42,18 @@ class Measured:
     calibration: dict[str, float] = field(default_factory=dict)
     """Share of the test targets within intervals of this probability, at the end."""
 
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """Rows learned, and the error on test rows, or of all predictions ahead without them."""
+        if self.test:
+            return list(zip(self.samples, self.test, strict=True))
+        return list(zip(self.samples, running(self.samples, self.prequential), strict=True))
+
 
 def measure(contender: Contender, stream: Stream, checkpoints: Sequence[int]) -> Measured:
     """Let a contender learn a stream up to the last checkpoint."""
-    error = Error(stream.Y_test)
+    has_tests = len(stream.X_test) > 0
+    error = Error(stream.Y_test if has_tests else stream.Y)
     found, seconds = Measured(), 0.0
     ahead: list[Array] = []
     n = 0
@@ -61,21 +70,32 @@ def measure(contender: Contender, stream: Stream, checkpoints: Sequence[int]) ->
         contender.refresh()
         seconds += time.process_time() - began
 
-        wrong = contender.predict(stream.X_test) - stream.Y_test
         found.samples.append(n)
-        found.test.append(error(wrong))
         found.prequential.append(error(np.concatenate(ahead)))
         found.seconds.append(seconds)
         found.nbytes.append(contender.nbytes)
+        ahead.clear()
+        if has_tests:
+            wrong = contender.predict(stream.X_test) - stream.Y_test
+            found.test.append(error(wrong))
         if stream.n_tasks > 1:
             each = [error(wrong[stream.task_test == k]) for k in range(stream.n_tasks)]
             found.tasks.append((n, each))
-        ahead.clear()
-    if isinstance(contender, Doubting):
+    if has_tests and isinstance(contender, Doubting):
         some = sample_of_tests(stream, CALIBRATION_ROWS)
         mean, std = contender.predict_std(some.X_test)
         found.calibration = calibration(mean, std, some.Y_test)
     return found
+
+
+def running(samples: Sequence[int], errors: Sequence[float]) -> list[float]:
+    """Means over all rows up to each checkpoint, of errors over the rows since the one before.
+
+    >>> running([10, 40], [0.4, 0.2])
+    [0.4, 0.25]
+    """
+    total = np.cumsum(np.diff(samples, prepend=0) * np.array(errors))
+    return (total / np.array(samples)).tolist()
 
 
 def sample_of_tests(stream: Stream, n: int | None) -> Stream:

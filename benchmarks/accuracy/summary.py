@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from benchmarks.accuracy.measure import LEVELS, largest_rises
+from benchmarks.accuracy.measure import LEVELS, largest_rises, running
 from benchmarks.accuracy.plan import LENGTH, TASKS
 from losse.runs.record import Record
 from losse.runs.table import Mean, mean_of
@@ -21,9 +19,9 @@ def of(records: Sequence[Record], contender: str, setting: str) -> list[Record]:
 
 
 def series(records: Sequence[Record], key: str) -> Series:
-    """One of the lists that records keep, `test`, `prequential`, `seconds` or `nbytes`."""
+    """One of the lists that records keep: `test`, if there are test rows, `seconds`, `nbytes`."""
     values: dict[int, list[float]] = {}
-    for record in records:
+    for record in (r for r in records if r.details[key]):
         for n, value in zip(record.details["samples"], record.details[key], strict=True):
             values.setdefault(n, []).append(value)
     return {n: mean_of(each) for n, each in values.items()}
@@ -34,11 +32,14 @@ def prequential(records: Sequence[Record]) -> Series:
     values: dict[int, list[float]] = {}
     for record in records:
         ends = record.details["samples"]
-        lengths = np.diff(ends, prepend=0)
-        total = np.cumsum(lengths * np.array(record.details["prequential"]))
-        for n, value in zip(ends, total / np.array(ends), strict=True):
-            values.setdefault(n, []).append(float(value))
+        for n, value in zip(ends, running(ends, record.details["prequential"]), strict=True):
+            values.setdefault(n, []).append(value)
     return {n: mean_of(each) for n, each in values.items()}
+
+
+def final(values: Series) -> Mean | None:
+    """A figure at the last checkpoint."""
+    return values[max(values)] if values else None
 
 
 def milliseconds(records: Sequence[Record]) -> Mean:

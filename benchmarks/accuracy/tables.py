@@ -1,7 +1,8 @@
 """Tables of `losse bench accuracy`, drawn from its records.
 
-A row per contender and a column per environment; a cell with several figures has one for each
-number of rows that its title names.
+Of transitions, a row per contender and a column per environment; a cell with several figures has
+one for each number of rows that its title names.  Of tables, a row per table, and a column per
+contender with its figure at the end.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from benchmarks.accuracy import summary
 from benchmarks.accuracy.contenders.entries import ENTRIES
 from benchmarks.accuracy.contenders.leaders import VARIANTS
 from benchmarks.accuracy.measure import LEVELS
-from benchmarks.accuracy.plan import WHERE
+from benchmarks.accuracy.plan import WHERE, environment_of
 from benchmarks.accuracy.streams.cache import Kind
+from benchmarks.accuracy.streams.tabular import TABLES
 from losse.runs.record import Record
-from losse.runs.table import Cell, Mean, Table
+from losse.runs.table import Cell, Mean, Table, mean_of
 
 KINDS: dict[Kind, str] = {
     "random": "Random policy",
     "changing": "Changing policy",
     "tasks": "Sequence of tasks",
+    "tables": "Tables",
 }
 SHOWN: dict[Kind, tuple[int, ...]] = {
     "random": (1000, 3000, 10_000, 50_000),
@@ -61,6 +64,8 @@ def fill(page: str, records: Sequence[Record]) -> str:
 
 def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
     """Titles and tables about one kind of stream, by a short name."""
+    if kind == "tables":
+        return _of_tables([r for r in records if str(r.setting).endswith(" tables")])
     own = [r for r in records if str(r.setting).endswith(f" {kind}")]
     rows = " / ".join(f"{n:,}" for n in SHOWN[kind])
     levels = " / ".join(f"{level:.0%}" for level in LEVELS)
@@ -102,12 +107,80 @@ def long_table(records: Sequence[Record]) -> Table:
             ahead, seconds = summary.prequential(own), summary.series(own, "seconds")
             memory = summary.series(own, "nbytes")
             lines += [
-                (kind, environment, contender, n, test[n], ahead[n],
+                (kind, environment, contender, n, test.get(n), ahead[n],
                  1e3 * seconds[n].mean / n, memory[n].mean / 1e6)
-                for n in test
+                for n in ahead
             ]  # fmt: skip
     columns = ("stream", "environment", "contender", "rows", "test nmse", "prequential nmse")
     return Table((*columns, "ms per row", "MB"), lines)
+
+
+def _of_tables(records: Sequence[Record]) -> dict[str, tuple[str, str]]:
+    """Titles and tables about tables, with the least errors in bold."""
+    names = list(dict.fromkeys([*TABLES, *sorted(_name(r) for r in records)]))
+    names = [name for name in names if any(_name(r) == name for r in records)]
+    contenders = [c for c in (*ENTRIES, *VARIANTS) if any(r.method == c for r in records)]
+    groups = {(n, c): summary.of(records, c, f"{n} tables") for n in names for c in contenders}
+
+    def drawn(value: Callable[[Sequence[Record]], float | None], *, bold: bool) -> str:
+        lines: list[tuple[Cell, ...]] = []
+        for name in names:
+            found = [value(groups[name, c]) if groups[name, c] else None for c in contenders]
+            texts = [None if v is None else short(v) for v in found]
+            least = min((v for v in found if v is not None), default=None)
+            best = None if least is None else short(least)
+            marked = [f"**{t}**" if bold and t is not None and t == best else t for t in texts]
+            if best is not None:
+                lines.append((name, *marked))
+        return Table(("table", *contenders), lines).markdown() if lines else ""
+
+    def multiple(group: Sequence[Record]) -> float | None:
+        ours = groups.get((_name(group[0]), "recommended"))
+        if not ours or group[0].method == "recommended":
+            return None
+        return mean_of([r.score for r in ours]).mean / mean_of([r.score for r in group]).mean
+
+    found = {
+        "about": ("Rows, inputs, and what is predicted", _about(names)),
+        "test": ("Test nmse", drawn(_last_test, bold=True)),
+        "prequential": ("Prequential nmse", drawn(_last_ahead, bold=True)),
+        "ratio": (
+            "Error of the recommended model, as a multiple of others': test nmse, or prequential "
+            "nmse where rows have an order",
+            drawn(multiple, bold=False),
+        ),
+        "time": ("Processor time of learning, ms per row", drawn(_milliseconds, bold=False)),
+    }
+    return {name: (title, table) for name, (title, table) in found.items() if table}
+
+
+def _name(record: Record) -> str:
+    return environment_of(record.setting)
+
+
+def _about(names: Sequence[str]) -> str:
+    """What the tables are that the benchmark has itself."""
+    lines = [
+        (name, table.n_learned, table.inputs, "yes" if table.in_order else "no", table.about)
+        for name, table in TABLES.items()
+        if name in names
+    ]
+    columns = ("table", "rows learned", "inputs", "in order", "what is predicted")
+    return Table(columns, lines).markdown() if lines else ""
+
+
+def _last_test(records: Sequence[Record]) -> float | None:
+    last = summary.final(summary.series(records, "test"))
+    return last.mean if last else None
+
+
+def _last_ahead(records: Sequence[Record]) -> float | None:
+    last = summary.final(summary.prequential(records))
+    return last.mean if last else None
+
+
+def _milliseconds(records: Sequence[Record]) -> float:
+    return summary.milliseconds(records).mean
 
 
 def _by_environment(

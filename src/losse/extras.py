@@ -14,6 +14,7 @@ EXTRAS = {
     "river": "river",
     "rliable": "paper",
     "ray": "ray",
+    "vowpalwabbit": "bench",
 }
 """The extra that installs a package, with all that is usually needed beside it."""
 

@@ -22,15 +22,46 @@ ENTRIES = {
     "relu": "leaders",
     "nn-online": "networks",
     "river-amf": "peers",
+    "river-srp": "peers",
+    "vowpal-wabbit": "peers",
     "knn": "peers",
+    "ridge": "batch",
+    "boosting": "batch",
+    "mlp": "batch",
     "full-replay": "networks",
 }
 """The module that makes each, in the order of the table: those of one pass first."""
+
+TABULAR = (
+    "recommended",
+    "fourier",
+    "river-amf",
+    "river-srp",
+    "vowpal-wabbit",
+    "ridge",
+    "boosting",
+    "mlp",
+)
+"""Who learns tables, unless others are named."""
+TRANSITIONS = (
+    "recommended",
+    "adaptive",
+    "paper",
+    "fourier",
+    "relu",
+    "nn-online",
+    "river-amf",
+    "knn",
+    "full-replay",
+)
+"""Who learns transitions of environments, unless others are named."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "nn-online": ("jax", "flax", "optax"),
     "full-replay": ("jax", "flax", "optax"),
     "river-amf": ("river",),
+    "river-srp": ("river",),
+    "vowpal-wabbit": ("vowpalwabbit",),
 }
 """Packages beyond the core, by contender."""
 

@@ -1,9 +1,10 @@
-"""Regressors of scikit-learn and River as contenders, on standardised inputs."""
+"""Nearest neighbours, and regressors of other streaming libraries, as contenders."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.neighbors import KNeighborsRegressor
@@ -49,24 +50,22 @@ class Neighbours:
         return self._kept.nbytes
 
 
-class RiverForest:
-    """`AMFRegressor` with River's default parameters; a forest predicts a single output.
+class RiverModel:
+    """A regressor with River's default parameters, one of them for each output.
 
-    Inputs are standardised, since the forests cut at random within the range of the data.
+    Inputs are standardised, since forests cut at random within the range of the data.
     """
 
-    def __init__(self, reference: Array, n_outputs: int, seed: int) -> None:
-        from river import forest
-
+    def __init__(self, make: Callable[[int], Any], reference: Array, n_outputs: int, seed: int):
         self._scaling = standard(reference)
-        self._forests = [forest.AMFRegressor(seed=seed + i) for i in range(n_outputs)]
+        self._models = [make(seed + i) for i in range(n_outputs)]
 
     def learn(self, X: Array, Y: Array) -> None:
         """Learn the rows one after the other."""
         for row, targets in zip(self._scaling.apply(X).tolist(), Y.tolist(), strict=True):
             x = dict(enumerate(row))
-            for trees, y in zip(self._forests, targets, strict=True):
-                trees.learn_one(x, y)
+            for model, y in zip(self._models, targets, strict=True):
+                model.learn_one(x, y)
 
     def refresh(self) -> None:
         """Nothing to do: it learns all along."""
@@ -74,15 +73,69 @@ class RiverForest:
     def predict(self, X: Array) -> Array:
         """Predict the targets of rows."""
         rows = [dict(enumerate(row)) for row in self._scaling.apply(X).tolist()]
-        return np.array([[trees.predict_one(x) for trees in self._forests] for x in rows])
+        return np.array([[model.predict_one(x) for model in self._models] for x in rows])
 
     @property
     def nbytes(self) -> int:
-        """Size of the pickled forests."""
-        return len(pickle.dumps(self._forests, protocol=pickle.HIGHEST_PROTOCOL))
+        """Size of the pickled models."""
+        return len(pickle.dumps(self._models, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+class VowpalWabbit:
+    """Vowpal Wabbit in one pass, with products of inputs and ten hidden units, for each output.
+
+    Targets are standardised, since its first predictions are near zero.
+    """
+
+    OPTIONS = "--quiet -q :: --nn 10"
+
+    def __init__(self, reference: Array, seed: int) -> None:
+        from vowpalwabbit import Workspace
+
+        self._scaling = standard(reference)
+        n_outputs = reference.shape[1]
+        self._models = [
+            Workspace(f"{self.OPTIONS} --random_seed {seed + i}") for i in range(n_outputs)
+        ]
+
+    def learn(self, X: Array, Y: Array) -> None:
+        """Learn the rows one after the other."""
+        for x, targets in zip(_examples(X), self._scaling.apply(Y), strict=True):
+            for model, y in zip(self._models, targets, strict=True):
+                model.learn(f"{y} {x}")
+
+    def refresh(self) -> None:
+        """Nothing to do: it learns all along."""
+
+    def predict(self, X: Array) -> Array:
+        """Predict the targets of rows."""
+        scaled = np.array([[model.predict(x) for model in self._models] for x in _examples(X)])
+        return scaled / self._scaling.factor + self._scaling.shift
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the tables of hashed weights: four single-precision numbers each."""
+        return sum(16 * model.num_weights() for model in self._models)
+
+
+def _examples(X: Array) -> list[str]:
+    """Rows in Vowpal Wabbit's text format, without the target."""
+    return ["| " + " ".join(f"{i}:{value:.9g}" for i, value in enumerate(row)) for row in X]
+
+
+def _river(kind: str) -> Callable[[Array, Array, int], Contender]:
+    def make(X: Array, Y: Array, seed: int) -> Contender:
+        from river import ensemble, forest
+
+        kinds = {"amf": forest.AMFRegressor, "srp": ensemble.SRPRegressor}
+        return RiverModel(lambda number: kinds[kind](seed=number), X, Y.shape[1], seed)
+
+    return make
 
 
 MAKERS: dict[str, Callable[[Array, Array, int], Contender]] = {
     "knn": lambda X, Y, seed: Neighbours(),
-    "river-amf": lambda X, Y, seed: RiverForest(X, Y.shape[1], seed),
+    "river-amf": _river("amf"),
+    "river-srp": _river("srp"),
+    "vowpal-wabbit": lambda X, Y, seed: VowpalWabbit(Y, seed),
 }

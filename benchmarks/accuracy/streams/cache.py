@@ -1,20 +1,21 @@
-"""Streams from the cache, or made anew from their seed and kept there."""
+"""Streams of transitions from the cache, or made anew from their seed and kept there."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from benchmarks import recording
 from benchmarks.accuracy.streams.stream import Stream, in_sequence
-from benchmarks.recording import Rows
 from benchmarks.transitions import cached, simulator
 from losse.storage.cache import cache_folder
 
-Kind = Literal["random", "changing", "tasks"]
-"""A random policy, an agent that learns, or the latter's rows as a sequence of tasks."""
+if TYPE_CHECKING:
+    from benchmarks.recording import Rows
+
+Kind = Literal["random", "changing", "tasks", "tables"]
+"""A random policy, an agent that learns, the latter's rows as a sequence of tasks, or tables."""
 
 TEST_ROWS = 10_000
 TEST_SEED = 10_000  # added to a stream's seed
@@ -22,7 +23,7 @@ HELD_OUT = 6  # of an agent's episodes, one in so many is not learned but tested
 
 
 def load(kind: Kind, environment: str, n: int, seed: int, folder: Path | None = None) -> Stream:
-    """The stream of n rows of this kind, environment and seed."""
+    """The stream of n transitions of this kind, environment and seed."""
     parts = [_rows(part) for part in _parts(kind, environment, n, seed, folder)]
     if kind == "random":
         return _stream(*parts)
@@ -67,9 +68,11 @@ def _parts(kind: Kind, environment: str, n: int, seed: int, folder: Path | None)
 
 
 def _rows(part: _Part) -> Rows:
+    from benchmarks import recording  # tables do without Gymnasium
+
     act = recording.random_policy if part.policy == "random" else recording.changing_policy
     made = cached(part.path, lambda: act(part.environment, part.n, part.seed)._asdict())
-    return Rows(**made)
+    return recording.Rows(**made)
 
 
 def _stream(train: Rows, test: Rows) -> Stream:

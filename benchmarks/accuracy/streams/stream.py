@@ -16,7 +16,8 @@ CUTS = 2  # 4 regions
 class Stream(NamedTuple):
     """Rows to learn, in this order, and rows to predict.
 
-    No episode has rows in both.  Only a sequence of tasks has more than one task.
+    No episode has rows in both.  Only a sequence of tasks has more than one task.  A table whose
+    rows have an order has no rows to predict.
     """
 
     X: Array

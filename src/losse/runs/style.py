@@ -81,6 +81,11 @@ STYLES = {
     # Other learners.
     "river": Style("River", BLACK, "-.", "x"),
     "river-amf": Style("River's forest", BLACK, "-.", "x"),
+    "river-srp": Style("River's random patches", BLACK, ":", "1"),
+    "vowpal-wabbit": Style("Vowpal Wabbit", SKY, "-.", "v"),
+    "ridge": Style("ridge regression", GREY, "--", "X"),
+    "boosting": Style("gradient boosting", VERMILION, "-.", "s"),
+    "mlp": Style("network, scikit-learn's", GREEN, "-.", "*"),
     "knn": Style("nearest neighbours", GREY, ":", "d"),
     # Agents without a learned model.
     "model-free": Style("no model", GREY, ":"),

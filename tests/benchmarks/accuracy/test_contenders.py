@@ -27,7 +27,7 @@ def test_learns(name, stream):
     for package in NEEDS.get(name, ()):
         pytest.importorskip(package)
     contender = entry(name, stream, seed=0)
-    n = 150 if name == "river-amf" else N
+    n = 150 if name.startswith("river-") else N
     for start in range(0, n, 25):
         contender.learn(stream.X[start : start + 25], stream.Y[start : start + 25])
         if start == 0:
@@ -36,7 +36,8 @@ def test_learns(name, stream):
     predicted = contender.predict(stream.X_test)
     assert predicted.shape == stream.Y_test.shape
     error = np.mean((predicted - stream.Y_test) ** 2, axis=0)
-    share = 0.02 if name == "full-replay" else 0.4  # it has converged
+    # One has converged, and one takes small steps.
+    share = {"full-replay": 0.02, "vowpal-wabbit": 0.7}.get(name, 0.4)
     assert error[0] < share * stream.Y_test[:, 0].var()
     assert np.abs(predicted[:, 1] - 50).max() < 20
     assert contender.nbytes > 1000
