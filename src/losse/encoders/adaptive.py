@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from losse.checks import check_count, check_targets
+from losse.encoders.additive import Additive
 from losse.encoders.base import Encoder, ScalingChoice, learn_scaling
-from losse.encoders.cascade import Stage, apply_cascade, fit_cascade
+from losse.encoders.cascade import Stage, apply_cascade, first_inputs, fit_cascade
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.losse import LosseEncoder
 from losse.encoders.polish import held_out, polish
@@ -32,7 +33,9 @@ class AdaptiveEncoder(SoftGridEncoder):
     `fit`, and then frozen. A cascade of ``n_stages`` small models, each of which looks at the
     inputs and at the predictions of the one before, hands its last predictions to the grids as
     further inputs. The models are fitted in closed form; from a thousand rows on, some gradient
-    steps on all of them together follow, as long as they help on rows held out.
+    steps on all of them together follow, as long as they help on rows held out. Before the first of
+    them is a sum of one-dimensional functions, where that alone predicts better: thresholds and
+    codes.
 
     The axes of the grids are gradients of the targets with respect to all of these; both axes of a
     grid belong to the same target. So the cells are where the targets are hard to follow, and a
@@ -87,6 +90,7 @@ class AdaptiveEncoder(SoftGridEncoder):
 
     grid_dim = 2
     offset_: Array
+    _lead: Additive | None
     _stages: list[Stage]
 
     def __init__(
@@ -122,12 +126,13 @@ class AdaptiveEncoder(SoftGridEncoder):
         if len(some) > MOST_ROWS:
             some = rng.choice(some, MOST_ROWS, replace=False)
         cascade = yield from fit_cascade(Z[some], Q[some], weights[some], self.n_stages, rng)
-        stages, V, gradients = cascade
+        self._lead, stages, V, gradients = cascade
         axes = draw_directions(gradients, self.n_grids, 2, rng)
         if axes is None:  # nothing bends
             axes = few_inputs(rng, V.shape[1], (self.n_grids, 2), min(2, V.shape[1]))
         self.offset_ = rng.normal(scale=OFFSET, size=(self.n_grids, 2))
-        self._stages = yield from polish(stages, Z, Q, weights, rng)
+        seen = first_inputs(self._lead, Z)
+        self._stages = yield from polish(stages, seen, Z.shape[1], Q, weights, rng)
         self.projection_ = unit_spread(axes, V, weights[some])
 
     def early(self) -> Encoder:
@@ -140,6 +145,9 @@ class AdaptiveEncoder(SoftGridEncoder):
     def state(self) -> State:
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
         own: State = {"offset": self.offset_, "stage_outputs": self._width - self.n_features_in_}
+        own["lead_knots"] = 0 if self._lead is None else len(self._lead.knots)
+        if self._lead is not None:
+            own |= nested("lead", self._lead.state())
         for k, stage in enumerate(self._stages):
             own |= nested(f"stage{k}", stage.state())
         return super().state() | own
@@ -149,11 +157,13 @@ class AdaptiveEncoder(SoftGridEncoder):
         self.offset_ = saved.array("offset", self._projection_shape)
         n_features = saved.length("shift")
         n_outputs = saved.count("stage_outputs", at_most=_MOST_OUTPUTS)
-        self._stages = []
+        self._stages, self._lead = [], None
+        if n_knots := int(saved.number("lead_knots", at_least=0.0, missing=0.0)):
+            self._lead = Additive.read(saved.part("lead"), n_knots, n_features, n_outputs)
         for k in range(self.n_stages):
             stage = saved.part(f"stage{k}")
             hidden = stage.length("offsets")
-            width = n_features + (n_outputs if k else 0)
+            width = n_features + (n_outputs if k or self._lead is not None else 0)
             directions = stage.array("directions", (width, hidden))
             offsets = stage.array("offsets", (hidden,))
             weights = stage.array("weights", (hidden + width + 1, n_outputs))
@@ -174,7 +184,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         return self.n_features_in_ + (self._stages[-1].weights.shape[1] if self._stages else 0)
 
     def _seen(self, X: Array) -> tuple[Array, Array | None]:
-        rows = with_one(apply_cascade(self._stages, self._scaled(X)))
+        rows = with_one(apply_cascade(self._lead, self._stages, self._scaled(X)))
         if not self.linear or self.linear == 1.0:
             return rows, rows if self.linear else None
         terms = rows.copy()

@@ -12,23 +12,24 @@ targets, found by a first round with random ones.
 Fitting is work in units (`losse.work`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_solve, cholesky
-from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
-from scipy.linalg.lapack import dtrtri
 
 from losse._kernels.cascade import BOUND, UNITS, stage_outputs
 from losse._kernels.simd import aligned, padded
+from losse.encoders.additive import Additive, fit_additive
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
+from losse.encoders.ridge_regression import Dual, Primal, ridge_fit
 from losse.typing import Array
 from losse.work import Work, blocks
 
+CLEARLY = 0.9
+"""Error of a sum of functions over that of a first stage, above which it is left out."""
 HIDDEN = 500
 """Directions of a stage, at most; never more than rows."""
 INPUTS = 3
@@ -38,15 +39,10 @@ FOUND = 0.8
 PLACES = 800
 """Rows at which gradients are taken."""
 FIRST_RIDGE = 1e-3
-RIDGES, LARGEST_RIDGE = (1e-4, 1e-3, 1e-2), 100.0
-"""Of which a stage takes the one with the least error on rows left out; if it is the largest, ten
-times as much is tried, and so on."""
-JUDGES = 300
-"""Rows left out that choose a ridge, at least."""
+RIDGES = (1e-4, 1e-3, 1e-2)
+"""Of which a stage takes the one with the least error on rows left out."""
 # Operations that take as long as a unit of a stage.
 _BEND = 200.0
-# Columns of a Cholesky factor that are made at once.
-_BLOCK = 128
 # Where tanh is one in single precision.
 _FAR = 20.0
 
@@ -98,35 +94,53 @@ class Stage:
 
 def fit_cascade(
     Z: Array, Q: Array, weights: Array, n_stages: int, rng: np.random.Generator
-) -> Work[tuple[list[Stage], Array, Array]]:
+) -> Work[tuple[Additive | None, list[Stage], Array, Array]]:
     """Stages for targets of unit spread, what the last one hands on, and gradients of one more.
 
-    The gradients are (places, outputs, inputs), each output's without its mean.
+    Before them there is a sum of functions of one input each, if it alone does better than the
+    first stage. The gradients are (places, outputs, inputs), each output's without its mean.
 
     >>> from losse.work import finished
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(300, 3))
-    >>> stages, V, gradients = finished(fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), 1, rng))
+    >>> _, stages, V, gradients = finished(fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), 1, rng))
     >>> len(stages), V.shape, gradients.shape
     (1, (300, 5), (300, 2, 5))
     """
-    stages, V = [], Z
-    for _ in range(n_stages):
+    lead, stages, V = None, [], Z
+    for k in range(n_stages):
         fit = yield from _fit_stage(V, Q, weights, rng)
         left_out = yield from fit.left_out()
+        if k == 0:
+            additive = yield from fit_additive(Z, Q, weights)
+            if additive is not None and _worse(left_out, additive[1], Q, weights):
+                lead, sums = additive
+                fit = yield from _fit_stage(np.hstack([Z, sums]), Q, weights, rng)
+                left_out = yield from fit.left_out()
         stages.append(fit.stage)
         V = np.hstack([Z, left_out])
     fit = yield from _fit_stage(V, Q, weights, rng)
     gradients = yield from _gradients(V[fit.places], *fit.stage)
-    return stages, V, gradients
+    return lead, stages, V, gradients
 
 
-def apply_cascade(stages: list[Stage], Z: Array) -> Array:
+def _worse(one: Array, other: Array, Q: Array, weights: Array) -> bool:
+    """Whether some predictions have an error that is clearly larger than others'."""
+    first, second = (float(weights @ ((U - Q) ** 2).sum(axis=1)) for U in (one, other))
+    return CLEARLY * first > second
+
+
+def apply_cascade(lead: Additive | None, stages: Sequence[Stage], Z: Array) -> Array:
     """The inputs, and what the last stage predicts for them."""
-    V = Z
+    V = first_inputs(lead, Z)
     for stage in stages:
         V = np.hstack([Z, stage.predict(V)])
     return V
+
+
+def first_inputs(lead: Additive | None, Z: Array) -> Array:
+    """What the first stage sees."""
+    return Z if lead is None else np.hstack([Z, lead.predict(Z)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +149,7 @@ class _Fit:
 
     stage: Stage
     places: npt.NDArray[np.int64]
-    ridge_fit: "_Primal | _Dual"
+    ridge_fit: Primal | Dual
     Q: Array
     root: Array
 
@@ -153,13 +167,13 @@ def _fit_stage(V: Array, Q: Array, weights: Array, rng: np.random.Generator) -> 
     offsets = rng.normal(size=count)
     places = rng.permutation(len(V))[:PLACES]
     F = yield from _features(V, P, offsets, root)
-    first = yield from _ridge_fit(F, Q * root, (FIRST_RIDGE,))
+    first = yield from ridge_fit(F, Q * root, (FIRST_RIDGE,))
     gradients = yield from _gradients(V[places], P, offsets, first.W)
     found = draw_directions(gradients, int(FOUND * count), 1, rng)
     if found is not None:
         P[:, : found.shape[1]] = unit_spread(found[:, :, 0], V, weights)
     F = yield from _features(V, P, offsets, root)
-    fit = yield from _ridge_fit(F, Q * root, RIDGES)
+    fit = yield from ridge_fit(F, Q * root, RIDGES)
     return _Fit(Stage(P, offsets, fit.W), places, fit, Q, root)
 
 
@@ -207,124 +221,3 @@ def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
 def _moderate(values: Array) -> Array:
     """Values within the range of single precision, which no data but only a file may leave."""
     return np.clip(values, -1e20, 1e20)
-
-
-def _factoring(A: Array, ridge: float) -> Work[Array]:
-    """Lower Cholesky factor of A + ridge I, of A's lower triangle, as work in units.
-
-    Where rounding forbids it, the ridge becomes larger. Above the diagonal is anything.
-    """
-    diagonal = A.diagonal()
-    while ridge < np.inf:
-        M = A.copy(order="F")
-        np.einsum("ii->i", M)[:] = diagonal + ridge
-        try:
-            for first in range(0, len(M), _BLOCK):
-                last = min(first + _BLOCK, len(M))
-                L = cholesky(M[first:last, first:last], lower=True, check_finite=False)
-                M[first:last, first:last] = L
-                below = dtrsm(1.0, L, M[last:, first:last], side=1, lower=1, trans_a=1)
-                M[last:, first:last] = below
-                M[last:, last:] -= below @ below.T
-                yield 2.0 * _BLOCK * float(len(M) - first) ** 2
-            return M
-        except LinAlgError:  # inputs that are large and not scaled
-            ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
-    raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
-
-
-def _ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["_Primal | _Dual"]:
-    """The best of some ridge regressions, by the errors of some rows under all others' fit."""
-    n, D = F.shape
-    kind = _Primal if n >= D else _Dual
-    system = yield from kind.system(F)
-    right = F.T @ Q if n >= D else Q
-    judges = slice(None, None, max(1, n // JUDGES))
-    best, least = None, np.inf
-    tried = list(ridges)
-    for ridge in tried:
-        L = yield from _factoring(system, ridge * n)
-        fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
-        yield 2.0 * len(L) ** 2 * Q.shape[1]
-        error = 0.0
-        if len(ridges) > 1:
-            residual = yield from fit.residuals(judges)
-            error = float((residual**2).sum())
-        if best is None or error < least:
-            best, least = fit, error
-            if len(ridges) > 1 and ridge == tried[-1] < LARGEST_RIDGE:
-                tried.append(10.0 * ridge)
-    assert best is not None
-    return best
-
-
-class _Primal:
-    """Ridge regression with one unknown per feature: L L^T = F^T F + lambda I."""
-
-    def __init__(self, F: Array, Q: Array, L: Array, W: Array) -> None:
-        self._F, self._Q, self._L = F, Q, L
-        self.W = W
-
-    @staticmethod
-    def system(F: Array) -> Work[Array]:
-        """F^T F, its lower triangle."""
-        n, D = F.shape
-        A = np.zeros((D, D), order="F")
-        for part in blocks(n, D * D):
-            dsyrk(1.0, F[part].T, beta=1.0, c=A, lower=1, overwrite_c=1)
-            yield float(part.stop - part.start) * D * D
-        return A
-
-    def residuals(self, which: slice) -> Work[Array]:
-        """Residuals of some rows under the fit of all others."""
-        F, Q = self._F[which], self._Q[which]
-        n, D = F.shape
-        L, divide, cost = self._L, dtrsm, 2.0 * D * (D + Q.shape[1])
-        if n > D:  # so that an inverse is worth its making
-            L, divide, cost = dtrtri(L, lower=1)[0], dtrmm, D * (D + 2.0 * Q.shape[1])
-            yield 1.0 * D**3
-        out = np.empty(Q.shape)
-        for part in blocks(n, cost):
-            half = divide(1.0, L, F[part].T, lower=1)
-            rest = 1.0 - np.einsum("dn,dn->n", half, half)
-            out[part] = (Q[part] - F[part] @ self.W) / np.maximum(rest, 1e-9)[:, None]
-            yield (part.stop - part.start) * cost
-        return out
-
-
-class _Dual:
-    """Ridge regression with one unknown per row: L L^T = F F^T + lambda I."""
-
-    def __init__(self, F: Array, Q: Array, L: Array, dual: Array) -> None:
-        self._L, self._dual = L, dual
-        self._diagonal: Array | None = None
-        self.W = F.T @ dual
-
-    @staticmethod
-    def system(F: Array) -> Work[Array]:
-        """F F^T, its lower triangle."""
-        n, D = F.shape
-        A = np.zeros((n, n), order="F")
-        for part in blocks(n, 2.0 * D * n):
-            A[part, : part.stop] = F[part] @ F[: part.stop].T
-            yield 2.0 * D * (part.stop - part.start) * part.stop
-        return A
-
-    def residuals(self, which: slice) -> Work[Array]:
-        """Residuals of some rows under the fit of all others."""
-        if self._diagonal is None:
-            self._diagonal = yield from _inverse_diagonal(self._L)
-        return np.asarray(self._dual[which] / self._diagonal[which, None])
-
-
-def _inverse_diagonal(L: Array) -> Work[Array]:
-    """Diagonal of (L L^T)^-1: squared columns of L^-1, which are zero above the diagonal."""
-    n = len(L)
-    diagonal = np.empty(n)
-    for first in range(0, n, _BLOCK):
-        last = min(first + _BLOCK, n)
-        columns = np.eye(n - first, last - first, order="F")
-        half = dtrsm(1.0, L[first:, first:], columns, lower=1, overwrite_b=1)
-        diagonal[first:last] = np.einsum("ij,ij->j", half, half)
-        yield float(_BLOCK) * (n - first) ** 2
-    return diagonal

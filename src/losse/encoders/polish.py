@@ -63,17 +63,23 @@ class _Part(NamedTuple):
 
 
 def polish(
-    stages: Sequence[Stage], Z: Array, Q: Array, weights: Array, rng: np.random.Generator
+    stages: Sequence[Stage],
+    V: Array,
+    width: int,
+    Q: Array,
+    weights: Array,
+    rng: np.random.Generator,
 ) -> Work[list[Stage]]:
     """Better stages, if held-out rows agree; else the same.
 
-    The stages must not have seen the rows of `held_out`.
+    The first stage sees V, the others its first ``width`` columns and the predictions of the one
+    before. The stages must not have seen the rows of `held_out`.
     """
-    out = held_out(len(Z))
+    out = held_out(len(V))
     if not (len(stages) and out.any()):
         return list(stages)
     share = (weights / weights.mean()).astype(np.float32)
-    descent = _Descent(stages, Z.astype(np.float32), Q.astype(np.float32), share)
+    descent = _Descent(stages, V.astype(np.float32), width, Q.astype(np.float32), share)
     visited, judges = np.flatnonzero(~out), np.flatnonzero(out)
     per_epoch = max(1, len(visited) // BATCH)
     total = EPOCHS * per_epoch
@@ -99,8 +105,10 @@ def polish(
 class _Descent:
     """Weights of all stages, one after the other, with the running averages of Adam."""
 
-    def __init__(self, stages: Sequence[Stage], Z: Single, Q: Single, share: Single) -> None:
-        self._Z, self._Q, self._share = Z, Q, share
+    def __init__(
+        self, stages: Sequence[Stage], V: Single, width: int, Q: Single, share: Single
+    ) -> None:
+        self._V, self._width, self._Q, self._share = V, width, Q, share
         self._units = [stage.directions.shape[1] for stage in stages]
         self._widths = [(len(stage.directions), stage.weights.shape[1]) for stage in stages]
         size = sum(
@@ -145,7 +153,8 @@ class _Descent:
         total = 0.0
         for first in range(0, len(rows), 4 * BATCH):
             some = rows[first : first + 4 * BATCH]
-            Z, V = self._Z[some], self._Z[some]
+            V = self._V[some]
+            Z = V[:, : self._width]
             for part in self._own:
                 U, *_ = _forward(part, V)
                 V = np.hstack([Z, U])
@@ -155,8 +164,8 @@ class _Descent:
 
     def step(self, rows: npt.NDArray[np.int64], rate: float) -> float:
         """Take a step for some rows; its cost."""
-        Z = self._Z[rows]
-        width, V, kept = Z.shape[1], Z, []
+        width, V, kept = self._width, self._V[rows], []
+        Z = V[:, :width]
         for part in self._own:
             U, *units = _forward(part, V)
             kept.append((V, *units))
@@ -173,8 +182,7 @@ class _Descent:
             np.sum(back, axis=0, out=into.offsets)
             back *= inner
             np.matmul(V.T, back, out=into.directions)
-            if V is not Z:
-                G = (back @ part.directions.T)[:, width:] + G @ part.affine.T[:, width:]
+            G = back @ part.directions[width:].T + G @ part.affine[width:].T
         self._steps += 1
         w, mean, square, gradient = self._flat
         adam_step(w, mean, square, gradient, rate, self._steps)

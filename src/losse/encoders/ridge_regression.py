@@ -1,0 +1,140 @@
+"""Ridge regression with its predictions of rows left out, as work in units.
+
+The residuals of a row under the fit of all others follow in closed form from one factor.
+"""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky
+from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
+from scipy.linalg.lapack import dtrtri
+
+from losse.typing import Array
+from losse.work import Work, blocks
+
+LARGEST_RIDGE = 100.0
+"""If the largest of some ridges is the best, ten times as much is tried, up to this."""
+JUDGES = 300
+"""Rows left out that choose a ridge, at least."""
+# Columns of a Cholesky factor that are made at once.
+_BLOCK = 128
+
+
+def _factoring(A: Array, ridge: float) -> Work[Array]:
+    """Lower Cholesky factor of A + ridge I, of A's lower triangle, as work in units.
+
+    Where rounding forbids it, the ridge becomes larger. Above the diagonal is anything.
+    """
+    diagonal = A.diagonal()
+    while ridge < np.inf:
+        M = A.copy(order="F")
+        np.einsum("ii->i", M)[:] = diagonal + ridge
+        try:
+            for first in range(0, len(M), _BLOCK):
+                last = min(first + _BLOCK, len(M))
+                L = cholesky(M[first:last, first:last], lower=True, check_finite=False)
+                M[first:last, first:last] = L
+                below = dtrsm(1.0, L, M[last:, first:last], side=1, lower=1, trans_a=1)
+                M[last:, first:last] = below
+                M[last:, last:] -= below @ below.T
+                yield 2.0 * _BLOCK * float(len(M) - first) ** 2
+            return M
+        except LinAlgError:  # inputs that are large and not scaled
+            ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
+    raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
+
+
+def ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["Primal | Dual"]:
+    """The best of some ridge regressions, by the errors of some rows under all others' fit."""
+    n, D = F.shape
+    kind = Primal if n >= D else Dual
+    system = yield from kind.system(F)
+    right = F.T @ Q if n >= D else Q
+    judges = slice(None, None, max(1, n // JUDGES))
+    best, least = None, np.inf
+    tried = list(ridges)
+    for ridge in tried:
+        L = yield from _factoring(system, ridge * n)
+        fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
+        yield 2.0 * len(L) ** 2 * Q.shape[1]
+        error = 0.0
+        if len(ridges) > 1:
+            residual = yield from fit.residuals(judges)
+            error = float((residual**2).sum())
+        if best is None or error < least:
+            best, least = fit, error
+            if len(ridges) > 1 and ridge == tried[-1] < LARGEST_RIDGE:
+                tried.append(10.0 * ridge)
+    assert best is not None
+    return best
+
+
+class Primal:
+    """Ridge regression with one unknown per feature: L L^T = F^T F + lambda I."""
+
+    def __init__(self, F: Array, Q: Array, L: Array, W: Array) -> None:
+        self._F, self._Q, self._L = F, Q, L
+        self.W = W
+
+    @staticmethod
+    def system(F: Array) -> Work[Array]:
+        """F^T F, its lower triangle."""
+        n, D = F.shape
+        A = np.zeros((D, D), order="F")
+        for part in blocks(n, D * D):
+            dsyrk(1.0, F[part].T, beta=1.0, c=A, lower=1, overwrite_c=1)
+            yield float(part.stop - part.start) * D * D
+        return A
+
+    def residuals(self, which: slice) -> Work[Array]:
+        """Residuals of some rows under the fit of all others."""
+        F, Q = self._F[which], self._Q[which]
+        n, D = F.shape
+        L, divide, cost = self._L, dtrsm, 2.0 * D * (D + Q.shape[1])
+        if n > D:  # so that an inverse is worth its making
+            L, divide, cost = dtrtri(L, lower=1)[0], dtrmm, D * (D + 2.0 * Q.shape[1])
+            yield 1.0 * D**3
+        out = np.empty(Q.shape)
+        for part in blocks(n, cost):
+            half = divide(1.0, L, F[part].T, lower=1)
+            rest = 1.0 - np.einsum("dn,dn->n", half, half)
+            out[part] = (Q[part] - F[part] @ self.W) / np.maximum(rest, 1e-9)[:, None]
+            yield (part.stop - part.start) * cost
+        return out
+
+
+class Dual:
+    """Ridge regression with one unknown per row: L L^T = F F^T + lambda I."""
+
+    def __init__(self, F: Array, Q: Array, L: Array, dual: Array) -> None:
+        self._L, self._dual = L, dual
+        self._diagonal: Array | None = None
+        self.W = F.T @ dual
+
+    @staticmethod
+    def system(F: Array) -> Work[Array]:
+        """F F^T, its lower triangle."""
+        n, D = F.shape
+        A = np.zeros((n, n), order="F")
+        for part in blocks(n, 2.0 * D * n):
+            A[part, : part.stop] = F[part] @ F[: part.stop].T
+            yield 2.0 * D * (part.stop - part.start) * part.stop
+        return A
+
+    def residuals(self, which: slice) -> Work[Array]:
+        """Residuals of some rows under the fit of all others."""
+        if self._diagonal is None:
+            self._diagonal = yield from _inverse_diagonal(self._L)
+        return np.asarray(self._dual[which] / self._diagonal[which, None])
+
+
+def _inverse_diagonal(L: Array) -> Work[Array]:
+    """Diagonal of (L L^T)^-1: squared columns of L^-1, which are zero above the diagonal."""
+    n = len(L)
+    diagonal = np.empty(n)
+    for first in range(0, n, _BLOCK):
+        last = min(first + _BLOCK, n)
+        columns = np.eye(n - first, last - first, order="F")
+        half = dtrsm(1.0, L[first:, first:], columns, lower=1, overwrite_b=1)
+        diagonal[first:last] = np.einsum("ij,ij->j", half, half)
+        yield float(_BLOCK) * (n - first) ** 2
+    return diagonal
