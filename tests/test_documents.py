@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from losse.paper import load
+from losse.runs.store import read_records
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
@@ -37,6 +40,16 @@ def test_the_readme_has_an_example():
 def test_the_tables_of_the_readme_are_those_of_the_records(name):
     table = (ROOT / "results" / name / "table.md").read_text(encoding="utf-8")
     assert table in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["random-walk", "sparsity", "forgetting", "classic-control", "continual"]
+)
+def test_the_documented_table_is_that_of_the_records(name):
+    folder = ROOT / "results" / name
+    table = load(name).table(read_records(folder)).markdown() + "\n"
+    assert (folder / "table.md").read_text(encoding="utf-8") == table
+    assert table in (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("block", BLOCKS)

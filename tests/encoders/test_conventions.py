@@ -1,4 +1,4 @@
-"""Encoders keep to the conventions of scikit-learn, and refuse nonsense by name and value."""
+"""Encoders keep to the conventions of scikit-learn, and refuse nonsense; dense random features."""
 
 import numpy as np
 import pytest
@@ -57,3 +57,25 @@ def test_refused(encoder, error, message):
 def test_scaling_on_too_few_rows_is_warned_about():
     with pytest.warns(UserWarning, match=r"frozen on 3 row\(s\).*give bounds"):
         LosseEncoder().fit(X)
+
+
+def test_fourier_features_approximate_the_gaussian_kernel():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    phi = FourierEncoder(20_000, scale=1.5, scaling=None).fit_transform(X)
+    distance = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    kernel = np.exp(-(1.5**2) * distance / (2 * 4))
+    np.testing.assert_allclose(phi @ phi.T, kernel, atol=0.05)
+
+
+def test_relu_features_are_rectified_affine_functions():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    encoder = ReLUEncoder(50, scaling=None).fit(X)
+    expected = np.maximum(X @ encoder.projection_ + encoder.offset_, 0) * np.sqrt(2 / 50)
+    np.testing.assert_allclose(encoder.transform(X), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("Encoder", [FourierEncoder, ReLUEncoder])
+def test_replaced_projection_of_other_width_is_refused(Encoder):
+    encoder = Encoder(10).fit(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"projection_ has shape \(4, 10\), expected \(3, 10\)"):
+        encoder.projection_ = np.zeros((4, 10))
