@@ -52,6 +52,7 @@ def test_markers_name_tables_that_exist():
         "memory",
         "calibration",
         "variants",
+        "about",
     }
     markers = re.findall(r"<!-- table: (.*?) -->", PAGE)
     assert markers
