@@ -53,14 +53,20 @@ PRESETS: Mapping[str, Training] = {
     for training in (
         Training(
             env="CartPole-v1",
-            steps=8_000,
-            dyna=DynaOptions(
-                planning_steps=15,
-                update_every=50,
-                real_share=0.25,
-                target_update_gradient_steps=1000,
-            ),
-            agent_options={**DQN, "batch_size": 64, "learning_starts": 200},
+            steps=12_800,
+            termination="known",
+            dyna=DynaOptions(planning_steps=127, update_every=64, real_share=0.5),
+            # After RL Zoo: bursts of gradient steps, with the target network fixed in each.
+            agent_options={
+                "learning_rate": 2.3e-3,
+                "batch_size": 64,
+                "learning_starts": 500,
+                "train_freq": 64,
+                "target_update_interval": 64,
+                "exploration_fraction": 0.16,
+                "exploration_final_eps": 0.04,
+                "policy_kwargs": {"net_arch": [128, 128]},
+            },
         ),
         Training(
             env="MountainCar-v0",
@@ -117,7 +123,7 @@ def preset(env: str, model: str = "losse") -> Training:
     >>> tuned = preset("CartPole-v1")
     >>> agent = make_dyna(DQN, tuned.make_env(), **tuned.arguments())
     >>> agent.learning_rate, agent.gradient_steps
-    (0.001, 16)
+    (0.0023, 128)
     """
     if env not in PRESETS:
         raise ValueError(f"env={env!r} has no preset: there are those of {', '.join(PRESETS)}.")
