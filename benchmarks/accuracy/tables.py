@@ -8,7 +8,7 @@ contender with its figure at the end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.accuracy import summary
 from benchmarks.accuracy.contenders.entries import ENTRIES
@@ -141,7 +141,7 @@ def _of_tables(records: Sequence[Record]) -> dict[str, tuple[str, str]]:
         return mean_of([r.score for r in ours]).mean / mean_of([r.score for r in group]).mean
 
     found = {
-        "about": ("Rows, inputs, and what is predicted", _about(names)),
+        "about": ("Rows, inputs, and what is predicted", _about(groups)),
         "test": ("Test nmse", drawn(_last_test, bold=True)),
         "prequential": ("Prequential nmse", drawn(_last_ahead, bold=True)),
         "ratio": (
@@ -158,14 +158,16 @@ def _name(record: Record) -> str:
     return environment_of(record.setting)
 
 
-def _about(names: Sequence[str]) -> str:
-    """What the tables are that the benchmark has itself."""
-    lines = [
-        (name, table.n_learned, table.inputs, "yes" if table.in_order else "no", table.about)
-        for name, table in TABLES.items()
-        if name in names
-    ]
-    columns = ("table", "rows learned", "inputs", "in order", "what is predicted")
+def _about(groups: Mapping[tuple[str, str], Sequence[Record]]) -> str:
+    """What the tables are that the benchmark has itself, and how many seeds have records."""
+    lines: list[tuple[Cell, ...]] = []
+    for name, table in TABLES.items():
+        seeds = {len(group) for (where, _), group in groups.items() if where == name and group}
+        order = "yes" if table.in_order else "no"
+        if seeds:
+            number = "-".join(str(n) for n in sorted({min(seeds), max(seeds)}))
+            lines.append((name, table.n_learned, table.inputs, order, number, table.about))
+    columns = ("table", "rows learned", "inputs", "in order", "seeds", "what is predicted")
     return Table(columns, lines).markdown() if lines else ""
 
 
@@ -230,11 +232,13 @@ def _joined(values: summary.Series, kind: Kind) -> str:
 
 
 def short(value: float) -> str:
-    """Two significant digits, and three decimals at most.
+    """Two significant digits, and three decimals at most; one digit of what would be zero.
 
-    >>> short(0.0386), short(0.1386), short(1.386), short(13.86)
-    ('.039', '.139', '1.4', '14')
+    >>> short(0.0386), short(0.1386), short(1.386), short(13.86), short(0.0000211)
+    ('.039', '.139', '1.4', '14', '2e-05')
     """
+    if 0 < value < 0.0005:
+        return f"{value:.0e}"
     text = f"{value:.3f}" if value < 1 else f"{value:.2g}" if value < 100 else f"{value:.3g}"
     return text.removeprefix("0")
 

@@ -116,7 +116,8 @@ def test_the_least_error_is_bold(of_a_file):
     (record, _) = read_records(of_a_file.folder)
     worse = dataclasses.replace(record, method="boosting", details=record.details | {"test": [0.5]})
     page = fill("<!-- table: tables test --><!-- end -->", [record, worse])
-    assert "| my-numbers | **.000** | .500 |" in page
+    assert "| my-numbers | **" in page
+    assert "** | .500 |" in page
 
 
 @pytest.mark.parametrize("name", ["few-rows", "one-input", "wide", "large-scale", "codes"])
