@@ -1,6 +1,7 @@
 """`losse train`: what it writes, and what it says when something is wrong."""
 
 import io
+import math
 import os
 import re
 import shutil
@@ -27,9 +28,29 @@ from losse.runs.journal import LIVE, PROBE
 from losse.runs.store import read_records
 
 OPTIONS = [
-    *("--env", "CartPole-v1", "--backend", "sb3", "--planning-steps", "1"),
+    *("--env", "CartPole-v1", "--backend", "sb3", "--planning-steps", "1", "--preset", "none"),
     *("--eval-every", "50", "--eval-episodes", "2", "--hidden", "8", "8", "--batch-size", "8"),
 ]
+
+
+def test_a_preset_is_used_and_shown_whatever_the_number_of_steps(tmp_path, capsys):
+    given = [
+        "--env",
+        "CartPole-v1",
+        "--backend",
+        "sb3",
+        "--hidden",
+        "8",
+        "8",
+        "--eval-episodes",
+        "2",
+    ]
+    main(["train", *given, "--steps", "40", "--out", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "Preset for CartPole-v1 (--preset none: plain defaults): " in shown
+    assert "train_freq 64" in shown
+    (record,) = read_records(tmp_path)
+    assert math.isfinite(record.score)
 
 
 def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
@@ -41,9 +62,7 @@ def test_a_training_leaves_record_figure_agent_and_model(tmp_path, capsys):
     assert (tmp_path / "learning_curve.png").stat().st_size > 1000
     saved = {path.name for path in latest_checkpoint(tmp_path / "losse_seed0").iterdir()}
     assert {"agent.zip", "replay_buffer.pkl", "world_model.losse"} <= saved
-    shown = capsys.readouterr().out
-    assert "Preset for CartPole-v1 (--preset none: plain defaults): " in shown
-    assert "step 100: return " in shown
+    assert "step 100: return " in capsys.readouterr().out
 
     with pytest.raises(SystemExit):
         main(["train", *OPTIONS, "--steps", "150", "--out", str(tmp_path)])

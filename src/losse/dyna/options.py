@@ -275,7 +275,7 @@ class Training:
             "options": self.dyna,
             "model_options": (self.rules() | dict(self.model_options)) or None,
             "seed": self.seed,
-            "buffer_size": min(1_000_000, self.steps),
+            "buffer_size": min(1_000_000, max(self.steps, self.dyna.update_every)),
             **self.agent_options,
         }
 

@@ -145,7 +145,6 @@ class AdaptiveEncoder(SoftGridEncoder):
     def state(self) -> State:
         """What makes the features, for checkpoints and comparisons: nothing but arrays."""
         own: State = {"offset": self.offset_, "stage_outputs": self._width - self.n_features_in_}
-        own["lead_knots"] = 0 if self._lead is None else len(self._lead.knots)
         if self._lead is not None:
             own |= nested("lead", self._lead.state())
         for k, stage in enumerate(self._stages):
@@ -158,8 +157,9 @@ class AdaptiveEncoder(SoftGridEncoder):
         n_features = saved.length("shift")
         n_outputs = saved.count("stage_outputs", at_most=_MOST_OUTPUTS)
         self._stages, self._lead = [], None
-        if n_knots := int(saved.number("lead_knots", at_least=0.0, missing=0.0)):
-            self._lead = Additive.read(saved.part("lead"), n_knots, n_features, n_outputs)
+        lead = saved.part("lead")
+        if lead.has_shape("ends", (n_features,)):
+            self._lead = Additive.read(lead, n_features, n_outputs)
         for k in range(self.n_stages):
             stage = saved.part(f"stage{k}")
             hidden = stage.length("offsets")

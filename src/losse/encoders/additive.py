@@ -55,8 +55,9 @@ class Additive:
         return {"knots": self.knots, "ends": self.ends, "values": self.values}
 
     @classmethod
-    def read(cls, saved: StateReader, n_knots: int, n_features: int, n_outputs: int) -> Additive:
+    def read(cls, saved: StateReader, n_features: int, n_outputs: int) -> Additive:
         """What `state` has described."""
+        n_knots = saved.length("knots")
         knots = saved.array("knots", (n_knots,))
         ends = saved.array("ends", (n_features,), np.int64)
         lengths = np.diff(ends, prepend=0)
