@@ -111,3 +111,13 @@ def test_a_polished_encoder_makes_a_better_leader(smooth, monkeypatch):
         model = FTLRegressor(AdaptiveEncoder(20, n_stages=2)).fit(*smooth)
         errors.append(float(((model.predict(new) - deep(new)) ** 2).mean()))
     assert errors[0] < 0.8 * errors[1]
+
+
+def test_held_out_rows_that_are_long_past_decide_nothing(smooth):
+    Z, Q = smooth
+    stages, ages = stages_of(Z, Q), np.arange(len(Z))[::-1]
+    assert not held_out(len(Z))[-100:].all()
+    late = 0.6 ** np.where(held_out(len(Z)), ages + 500, ages).clip(max=1000)
+    assert polished(stages, Z, Q, late) == stages
+    model = FTLRegressor(AdaptiveEncoder(5, n_stages=1, warm_up=1400), discount=0.6)
+    assert np.isfinite(model.fit(Z[:1400], Q[:1400]).predict(Z)).all()

@@ -28,6 +28,8 @@ LEAST_ROWS = 1000
 """Rows below which held-out ones say too little."""
 HELD_OUT, STRETCH = 8, 50
 """One stretch of so many is held out, each of so many rows."""
+LEAST_SHARE = 0.02
+"""Of all weight, which held-out rows must have: under a discount they may be long past."""
 EPOCHS, BATCH, RATE, WARM_UP = 20, 64, 3e-3, 100
 """Visits of each row, rows of a step, the largest rate, and steps in which it is reached. Chosen on
 Hopper-v5 and HalfCheetah-v5."""
@@ -76,7 +78,7 @@ def polish(
     before. The stages must not have seen the rows of `held_out`.
     """
     out = held_out(len(V))
-    if not (len(stages) and out.any()):
+    if not stages or weights[out].sum() < LEAST_SHARE * weights.sum():
         return list(stages)
     share = (weights / weights.mean()).astype(np.float32)
     descent = _Descent(stages, V.astype(np.float32), width, Q.astype(np.float32), share)
