@@ -15,7 +15,7 @@ PARTS = 8
 
 
 def leak(updates, warm_up=400):
-    """Update a recommended model with a small encoder, and raise if memory grows with their number."""
+    """Update a recommended model, of a small encoder; raise if memory grows with their number."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(warm_up + 400, 2))
     Y = np.sin(X)
