@@ -29,7 +29,7 @@ from benchmarks.accuracy.plan import (
     plan,
     table_runs,
 )
-from benchmarks.accuracy.streams.cache import Kind, is_cached, load
+from benchmarks.accuracy.streams.cache import Kind, is_cached, load, parts
 from benchmarks.accuracy.streams.csv_file import CsvFile
 from benchmarks.accuracy.streams.stream import Stream
 from benchmarks.accuracy.streams.tabular import TABLES
@@ -199,7 +199,10 @@ def execute(cache: Path | None, file: CsvFile | None, runs: Sequence[Run]) -> li
     records = []
     for run in runs:
         stream = sample_of_tests(whole_stream(run, cache, file), run.options["tests"])
-        found = measure(entry(run.method, stream, run.seed), stream, run.options["checkpoints"])
+        contender, at = entry(run.method, stream, run.seed), run.options["checkpoints"]
+        is_table = file or kind_of(run.setting) == "tables"
+        apart = {} if is_table else parts(environment_of(run.setting))
+        found = measure(contender, stream, at, apart)
         record = run.record(
             found.curve[-1][1],
             seconds=found.seconds[-1],

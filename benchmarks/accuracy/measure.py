@@ -3,13 +3,14 @@
 Rows arrive in batches.  Each batch is predicted before it is learned (the prequential error), and
 at checkpoints the test rows are predicted.  Errors are normalised: the mean squared error of each
 output is divided by the variance of that output over the test rows, and averaged over the outputs
-that vary at all.  A stream without test rows is normalised by the rows that are learned.
+that vary at all.  A stream without test rows is normalised by the rows that are learned.  Parts of
+what is predicted, such as the reward of transitions, can have errors of their own.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,9 @@ LEAST_SPREAD = 1e-6  # an output that varies less is constant, up to rounding
 CALIBRATION_ROWS = 2000  # standard deviations are dear
 LEVELS = (0.8, 0.9, 0.95)
 
+Part = Callable[[Array, Array], Array]
+"""What inputs and targets, or predictions of these, say of one thing, (rows, width)."""
+
 
 @dataclass
 class Measured:
@@ -32,6 +36,8 @@ class Measured:
     samples: list[int] = field(default_factory=list)
     test: list[float] = field(default_factory=list)
     """Error on the test rows; empty if there are none."""
+    parts: dict[str, list[float]] = field(default_factory=dict)
+    """Errors on the test rows of parts that vary, each by itself."""
     prequential: list[float] = field(default_factory=list)
     """Error of predictions ahead, over the rows since the checkpoint before."""
     seconds: list[float] = field(default_factory=list)
@@ -50,9 +56,15 @@ class Measured:
         return list(zip(self.samples, running(self.samples, self.prequential), strict=True))
 
 
-def measure(contender: Contender, stream: Stream, checkpoints: Sequence[int]) -> Measured:
-    """Let a contender learn a stream up to the last checkpoint."""
+def measure(
+    contender: Contender,
+    stream: Stream,
+    checkpoints: Sequence[int],
+    parts: Mapping[str, Part] | None = None,
+) -> Measured:
+    """Let a contender learn a stream up to the last checkpoint; measure some parts apart."""
     has_tests = len(stream.X_test) > 0
+    apart = [_Apart(name, part, stream) for name, part in (parts or {}).items() if has_tests]
     error = Error(stream.Y_test if has_tests else stream.Y)
     found, seconds = Measured(), 0.0
     ahead: list[Array] = []
@@ -76,8 +88,11 @@ def measure(contender: Contender, stream: Stream, checkpoints: Sequence[int]) ->
         found.nbytes.append(contender.nbytes)
         ahead.clear()
         if has_tests:
-            wrong = contender.predict(stream.X_test) - stream.Y_test
+            predicted = contender.predict(stream.X_test)
+            wrong = predicted - stream.Y_test
             found.test.append(error(wrong))
+            for part in apart:
+                part.add_to(found.parts, predicted)
         if stream.n_tasks > 1:
             each = [error(wrong[stream.task_test == k]) for k in range(stream.n_tasks)]
             found.tasks.append((n, each))
@@ -121,9 +136,29 @@ class Error:
         self._varies = spread > LEAST_SPREAD * (1 + np.abs(targets).max(axis=0))
         self._variance = spread[self._varies] ** 2
 
+    @property
+    def defined(self) -> bool:
+        """Whether any output varies."""
+        return bool(self._varies.any())
+
     def __call__(self, wrong: Array) -> float:
         """Error of rows of differences between predictions and targets."""
         return float(np.mean(np.mean(wrong[:, self._varies] ** 2, axis=0) / self._variance))
+
+
+class _Apart:
+    """The error of one part of what is predicted for the test rows of a stream."""
+
+    def __init__(self, name: str, part: Part, stream: Stream) -> None:
+        self._name, self._part, self._X = name, part, stream.X_test
+        self._truth = part(stream.X_test, stream.Y_test)
+        self._error = Error(self._truth)
+
+    def add_to(self, errors: dict[str, list[float]], predicted: Array) -> None:
+        """Append the error of predictions to the list of this part, if the part varies."""
+        if self._error.defined:
+            wrong = self._part(self._X, predicted) - self._truth
+            errors.setdefault(self._name, []).append(self._error(wrong))
 
 
 def calibration(mean: Array, std: Array, Y: Array) -> dict[str, float]:

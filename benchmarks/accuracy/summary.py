@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from benchmarks.accuracy.measure import LEVELS, largest_rises, running
 from benchmarks.accuracy.plan import LENGTH, TASKS
@@ -20,20 +21,29 @@ def of(records: Sequence[Record], contender: str, setting: str) -> list[Record]:
 
 def series(records: Sequence[Record], key: str) -> Series:
     """One of the lists that records keep: `test`, if there are test rows, `seconds`, `nbytes`."""
-    values: dict[int, list[float]] = {}
-    for record in (r for r in records if r.details[key]):
-        for n, value in zip(record.details["samples"], record.details[key], strict=True):
-            values.setdefault(n, []).append(value)
-    return {n: mean_of(each) for n, each in values.items()}
+    return _means(records, lambda details: details[key])
+
+
+def part(records: Sequence[Record], name: str) -> Series:
+    """The error on test rows of the `state`, the `reward` or the `termination` alone.
+
+    Empty if it does not vary, or if records are older than this measure.
+    """
+    return _means(records, lambda details: details.get("parts", {}).get(name, []))
 
 
 def prequential(records: Sequence[Record]) -> Series:
     """The error of predictions ahead of learning, over all rows up to a checkpoint."""
+    return _means(records, lambda details: running(details["samples"], details["prequential"]))
+
+
+def _means(records: Sequence[Record], values_of: Callable[[Any], Sequence[float]]) -> Series:
+    """Means over the records that have values, by checkpoint."""
     values: dict[int, list[float]] = {}
     for record in records:
-        ends = record.details["samples"]
-        for n, value in zip(ends, running(ends, record.details["prequential"]), strict=True):
-            values.setdefault(n, []).append(value)
+        if found := values_of(record.details):
+            for n, value in zip(record.details["samples"], found, strict=True):
+                values.setdefault(n, []).append(value)
     return {n: mean_of(each) for n, each in values.items()}
 
 

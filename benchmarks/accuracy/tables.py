@@ -31,6 +31,7 @@ SHOWN: dict[Kind, tuple[int, ...]] = {
     "changing": (1000, 3000, 10_000, 20_000),
     "tasks": (20_000,),
 }
+PARTS = ("state", "reward", "termination")
 Value = Callable[[Sequence[Record]], Cell]
 
 
@@ -71,6 +72,7 @@ def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
     levels = " / ".join(f"{level:.0%}" for level in LEVELS)
     wanted: dict[str, tuple[str, Value]] = {
         "test": (f"Test nmse after {rows} rows", _tests(kind)),
+        **{p: (f"Test nmse of the {p} after {rows} rows", _part(p, kind)) for p in PARTS},
         "prequential": (f"Prequential nmse of the first {rows} rows", _prequential(kind)),
         "ratio": ("Test nmse, as a multiple of the full-replay network's", _ratio(own, kind)),
         "forgetting": (
@@ -106,13 +108,16 @@ def long_table(records: Sequence[Record]) -> Table:
             test = summary.series(own, "test")
             ahead, seconds = summary.prequential(own), summary.series(own, "seconds")
             memory = summary.series(own, "nbytes")
+            parts = [summary.part(own, name) for name in PARTS]
             lines += [
-                (kind, environment, contender, n, test.get(n), ahead[n],
+                (kind, environment, contender, n, test.get(n),
+                 *(part.get(n) for part in parts), ahead[n],
                  1e3 * seconds[n].mean / n, memory[n].mean / 1e6)
                 for n in ahead
             ]  # fmt: skip
-    columns = ("stream", "environment", "contender", "rows", "test nmse", "prequential nmse")
-    return Table((*columns, "ms per row", "MB"), lines)
+    errors = (f"{name} nmse" for name in ("test", *PARTS, "prequential"))
+    columns = ("stream", "environment", "contender", "rows", *errors, "ms per row", "MB")
+    return Table(columns, lines)
 
 
 def _of_tables(records: Sequence[Record]) -> dict[str, tuple[str, str]]:
@@ -202,6 +207,10 @@ def _by_environment(
 
 def _tests(kind: Kind) -> Value:
     return lambda records: _joined(summary.series(records, "test"), kind)
+
+
+def _part(name: str, kind: Kind) -> Value:
+    return lambda records: _joined(summary.part(records, name), kind) or None
 
 
 def _prequential(kind: Kind) -> Value:

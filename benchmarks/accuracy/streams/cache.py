@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from benchmarks.accuracy.streams.stream import Stream, in_sequence
 from benchmarks.transitions import cached, simulator
 from losse.storage.cache import cache_folder
+from losse.typing import Array
 
 if TYPE_CHECKING:
     from benchmarks.recording import Rows
@@ -34,6 +36,30 @@ def load(kind: Kind, environment: str, n: int, seed: int, folder: Path | None = 
 def is_cached(kind: Kind, environment: str, n: int, seed: int, folder: Path | None = None) -> bool:
     """Whether the stream does not have to be made anew."""
     return all(part.path.exists() for part in _parts(kind, environment, n, seed, folder))
+
+
+def parts(environment: str) -> dict[str, Callable[[Array, Array], Array]]:
+    """State, reward and termination, from inputs and targets, or predictions, of transitions.
+
+    Whether an episode ends, 0 or 1, is no target: the rule of the environment says it of the next
+    observation, where that rule is known and ever ends an episode.
+
+    >>> X, Y = np.array([[0.0, 0.1, 0.0, 0.0, 1.0]]), np.array([[0.0, 0.2, 0.0, 0.0, 1.0]])
+    >>> {name: part(X, Y).tolist() for name, part in parts("InvertedPendulum-v5").items()}
+    {'state': [[0.0, 0.2, 0.0, 0.0]], 'reward': [[1.0]], 'termination': [[1.0]]}
+    """
+    from losse.envs.terminations import TERMINATIONS
+
+    found = {"state": lambda X, Y: Y[:, :-1], "reward": lambda X, Y: Y[:, -1:]}
+    rule = TERMINATIONS.get(environment)
+    if callable(rule):
+
+        def ends(X: Array, Y: Array) -> Array:
+            change, d = Y[:, :-1], Y.shape[1] - 1
+            return rule(X[:, :d], X[:, d:], X[:, :d] + change).astype(np.float64)[:, None]
+
+        found["termination"] = ends
+    return found
 
 
 def hold_out(rows: Rows, n: int) -> Stream:

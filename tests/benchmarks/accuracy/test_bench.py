@@ -52,6 +52,10 @@ def test_a_record_per_contender(settings):
         assert record.experiment == "accuracy"
         assert [n for n, _ in record.curve] == record.details["samples"] == [50, 100]
         assert record.score == record.curve[-1][1] == record.details["test"][-1]
+        assert {name: len(errors) for name, errors in record.details["parts"].items()} == {
+            "state": 2,
+            "reward": 2,
+        }
         assert record.seconds == record.details["seconds"][-1] > 0
         assert set(record.details["calibration"]) == (
             {"0.8", "0.9", "0.95"} if record.method == "paper" else set()
@@ -96,6 +100,8 @@ def test_tables_show_what_records_say(settings):
         details = records[row["contender"]].details
         at = details["samples"].index(int(row["rows"]))
         assert float(row["test nmse"]) == details["test"][at]
+        assert float(row["reward nmse"]) == details["parts"]["reward"][at]
+        assert row["termination nmse"] == ""
     text = (settings.folder / "table.md").read_text()
     assert f"{records['knn'].details['nbytes'][-1] / 1e6:.3g}" in text
 

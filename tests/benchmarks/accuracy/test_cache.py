@@ -57,6 +57,18 @@ def test_targets_lead_to_the_next_observation(name):
     assert np.allclose(following[same], rows.X[1:, :n_outputs][same], atol=1e-6)
 
 
+def test_parts_are_state_reward_and_how_episodes_end():
+    pytest.importorskip("mujoco")
+    rows = recording.random_policy("Hopper-v5", 120, seed=0)
+    parts = cache.parts("Hopper-v5")
+    assert np.array_equal(parts["state"](rows.X, rows.Y), rows.Y[:, :11])
+    assert np.array_equal(parts["reward"](rows.X, rows.Y), rows.Y[:, 11:])
+    ends = parts["termination"](rows.X, rows.Y)[:, 0]
+    assert ends[:-1].tolist() == np.diff(rows.episode).tolist()
+    assert ends.sum() > 1
+    assert "termination" not in cache.parts("HalfCheetah-v5") | cache.parts("Acrobot-v1")
+
+
 def test_an_agent_is_recorded():
     pytest.importorskip("sbx")
     rows = recording.changing_policy("Pendulum-v1", 30, seed=0)

@@ -58,6 +58,21 @@ def test_the_test_is_after_a_refresh(stream):
     assert found.prequential[0] > 0
 
 
+def test_parts_have_errors_of_their_own(stream):
+    parts = {
+        "first": lambda X, Y: Y[:, :1],
+        "beyond": lambda X, Y: (X + Y > 1.0).astype(float)[:, 1:],
+        "constant": lambda X, Y: np.ones((len(X), 1)),
+    }
+    found = measure(Echo(), stream, [50, 110], parts)
+    beyond = 2 * stream.X_test[:, 1:] > 1.0
+    wrong = beyond != (2 * stream.X_test[:, 1:] + 1.0 > 1.0)
+    assert list(found.parts) == ["first", "beyond"]
+    assert found.parts["first"] == pytest.approx([1 / stream.Y_test[:, 0].var()] * 2)
+    assert found.parts["beyond"] == pytest.approx([wrong.mean() / beyond.var()] * 2)
+    assert measure(Echo(), stream, [50]).parts == {}
+
+
 def test_each_task_is_tested(stream):
     found = measure(Echo(), stream, [65, 130])
     assert [n for n, _ in found.tasks] == [65, 130]

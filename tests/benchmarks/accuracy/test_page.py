@@ -45,6 +45,9 @@ def test_all_tables_of_results_have_a_marker():
 def test_markers_name_tables_that_exist():
     names = {
         "test",
+        "state",
+        "reward",
+        "termination",
         "prequential",
         "ratio",
         "forgetting",
@@ -71,6 +74,17 @@ def test_a_table_is_filled_in():
     page = fill("<!-- table: random ratio --><!-- end -->", records)
     assert "| recommended | 2 / 1 |" in page
     assert "full-replay" not in page
+
+
+def test_parts_are_shown_of_records_that_have_them():
+    new, old = (record(name, "changing", [0.4, 0.1]) for name in ("recommended", "knn"))
+    new.details["parts"] = {"reward": [0.3, 0.2]}
+    place = "<!-- table: changing reward -->nothing yet<!-- end -->"
+    assert fill(place, [old]) == place
+    page = fill(place, [new, old])
+    assert "| recommended | .300 / .200 |" in page
+    assert "knn" not in page
+    assert "knn" in fill("<!-- table: changing test --><!-- end -->", [new, old])
 
 
 def test_prequential_errors_are_means_over_all_rows():
