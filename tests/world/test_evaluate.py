@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from losse.world import evaluate
+from losse.world import Transitions, evaluate
+from losse.world.evaluation import one_step_errors
 from tests.world.test_model import Recorder
 
 LINE = Box(-np.inf, np.inf, (2,), dtype=np.float64)
@@ -123,3 +124,30 @@ def test_it_changes_nothing_and_needs_something():
         evaluate(model, *walk(5), done=[True, False])
     with pytest.raises(ValueError, match="names has 1 entries"):
         evaluate(model, *walk(5), names=["x"])
+
+
+def test_errors_of_one_step_in_a_few_numbers():
+    happened = Transitions(*walk(50))
+    errors = one_step_errors(drifting(error=0.3), happened)
+    moved = happened.actions.mean()
+    assert errors["state_error"] == pytest.approx(np.sqrt(0.3**2 / 2))
+    assert errors["change_error"] == pytest.approx(0.3 / np.sqrt(moved))
+    assert errors["reward_error"] == errors["termination_error"] == 0.0
+    assert one_step_errors(drifting(end=1.0), happened)["termination_error"] == 1.0
+
+
+def test_without_a_change_no_error_is_relative_to_it():
+    happened = Transitions(*walk(50))
+    errors = one_step_errors(drifting(), happened.take(happened.actions == 0))
+    assert sorted(errors) == ["reward_error", "state_error", "termination_error"]
+
+
+def test_of_discrete_observations_the_share_that_is_wrong_counts():
+    class Staying(Recorder):
+        def _predict(self, states, actions):
+            return np.zeros((len(states), self._n_targets))
+
+    places, following = np.array([0, 1, 2, 2]), np.array([1, 1, 2, 0])
+    happened = Transitions(places, np.zeros(4, int), np.zeros(4), following, np.zeros(4, bool))
+    errors = one_step_errors(Staying(Discrete(3), Discrete(2)), happened)
+    assert (errors["state_error"], errors["change_error"]) == (0.5, 1.0)

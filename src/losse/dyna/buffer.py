@@ -17,11 +17,12 @@ from losse.dyna.agents import Rows
 from losse.dyna.conversion import Conversion, require_observations
 from losse.dyna.divergence import DivergenceGuard, require_healthy
 from losse.dyna.imagination import imagine
-from losse.dyna.meter import Meter, one_step_errors
+from losse.dyna.meter import Meter
 from losse.dyna.options import DynaOptions
 from losse.dyna.pool import Pool
 from losse.dyna.search import Visited, require_suitable
 from losse.world import WorldModel
+from losse.world.evaluation import one_step_errors
 from losse.world.transitions import Transitions
 
 _COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")

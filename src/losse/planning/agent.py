@@ -22,13 +22,14 @@ from stable_baselines3.common.vec_env import VecEnv
 from losse.checks import check_count
 from losse.planning import checkpoint
 from losse.planning.discrete import uniform
-from losse.planning.meter import Meter, one_step_errors
+from losse.planning.meter import Meter
 from losse.planning.objective import Function, Objective
 from losse.planning.planner import Plan, Planner
 from losse.planning.registry import make_planner, model_for
 from losse.scaling import RunningMoments
 from losse.storage.state import State, StateReader, nested
 from losse.world import Transitions, WorldModel
+from losse.world.evaluation import one_step_errors
 
 Rows = npt.NDArray[Any]
 

@@ -5,13 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from losse.world import Transitions, WorldModel
-
-Rows = npt.NDArray[Any]
-
 
 @dataclass
 class Meter:
@@ -52,23 +45,3 @@ class Meter:
         if self.decisions:
             logger.record("planning/decision_ms", self.decision_ms)
         logger.record("planning/update_seconds", self.update_seconds)
-
-
-def one_step_errors(model: WorldModel, happened: Transitions) -> dict[str, float]:
-    """Errors of a model on transitions that it has not learned yet.
-
-    ``change_error`` is the root mean square of the next observation's error in units of the change
-    itself, so that 1 is as bad as to predict no change; for discrete observations, the share that
-    is wrong. ``reward_error`` is the root mean square of the reward's error.
-    """
-    imagined, gained, _ = model.step(happened.obs, happened.actions)
-    errors = {"reward_error": _rms(gained - happened.rewards)}
-    if happened.obs.ndim == 1:
-        return {"change_error": float(np.mean(imagined != happened.next_obs))} | errors
-    truth = happened.next_obs.astype(np.float64)
-    change = _rms(truth - happened.obs)
-    return ({"change_error": _rms(imagined - truth) / change} if change else {}) | errors
-
-
-def _rms(values: Rows) -> float:
-    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))

@@ -196,6 +196,51 @@ def evaluate(
     return Evaluation(names=labels, horizons=np.array(wanted), **columns)
 
 
+def one_step_errors(model: WorldModel, happened: Transitions) -> dict[str, float]:
+    """Errors of a model on transitions that it has not learned yet, in a few numbers.
+
+    Returns
+    -------
+    dict
+        ``state_error``: root mean square of the next observation's error. ``change_error``: the
+        same in units of the change itself, so that 1 is as bad as to predict no change; left out if
+        nothing has changed. Of `Discrete` observations both are about the share that is wrong
+        instead. ``reward_error``: root mean square of the reward's error. ``termination_error``:
+        share of wrong terminations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gymnasium.spaces import Box, Discrete
+    >>> from losse.world import LosseWorldModel
+    >>> model = LosseWorldModel(Box(-1, 1, (1,)), Discrete(2))  # predicts no change, no reward
+    >>> step = Transitions.from_steps([(np.zeros(1), 0, 2.0, np.full(1, 0.25), True)])
+    >>> one_step_errors(model, step)
+    {'state_error': 0.25, 'change_error': 1.0, 'reward_error': 2.0, 'termination_error': 1.0}
+    """
+    next_obs, rewards, terminated = model.step(happened.obs, happened.actions)
+    truth = happened.next_obs
+    if np.issubdtype(happened.obs.dtype, np.integer) and happened.obs.ndim == 1:
+        error, change = (float(np.mean(truth != other)) for other in (next_obs, happened.obs))
+    else:
+        truth = truth.astype(np.float64)
+        error, change = (_rms(truth - other) for other in (next_obs, happened.obs))
+    relative = {"change_error": error / change} if change > 0 else {}
+    return (
+        {"state_error": error}
+        | relative
+        | {
+            "reward_error": _rms(rewards - happened.rewards),
+            "termination_error": float(np.mean(terminated != happened.terminated)),
+        }
+    )
+
+
+def _rms(values: Array) -> float:
+    """Root mean square over rows and columns."""
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+
+
 def _wanted(horizons: Sequence[int]) -> list[int]:
     for k in horizons:
         check_count("horizons", k)
