@@ -1,6 +1,7 @@
 """What a Dyna replay buffer learns from, and what it hands out."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaCallback, DynaReplayBuffer
+from losse.dyna.imagination import COMPARED, imagine
+from losse.dyna.search import Visited
 from losse.world import WorldModel
 from tests.dyna.agents import Line, small
 
@@ -37,6 +40,19 @@ class Watched(WorldModel):
 
     def column(self, k):
         return np.concatenate([columns[k] for columns in self.told])
+
+
+class Doubting(Watched):
+    """Is less sure the further to the right it is, and ``surprise`` less after the first look."""
+
+    surprise = 1.0
+
+    def _predict_std(self, states, actions):
+        targets = self._predict(states, actions)
+        std = np.repeat(1.0 + states[:, :1], targets.shape[1], axis=1)
+        if len(states) != COMPARED:
+            std *= self.surprise
+        return targets, std
 
 
 def watched(name="stable_baselines3.DQN", env=None, **options):
@@ -157,6 +173,36 @@ def test_a_horizon_grows_along_its_schedule():
     assert agent.replay_buffer.options.horizon_at(30) == 3
 
 
+@pytest.mark.parametrize("horizon", [1, 5])
+def test_imagination_ends_where_the_model_is_less_sure_than_lately(horizon):
+    line = Line()
+    model = Doubting(line.observation_space, line.action_space)
+    agent = small(env=line, world_model=model, exploration_initial_eps=1.0, horizon=horizon)
+    agent.learn(200)
+    buffer = agent.replay_buffer
+    visited = Visited(buffer, agent, None, np.random.default_rng(0))
+    everywhere = imagine(agent, model, buffer.options, visited, 400)
+    near = imagine(agent, model, replace(buffer.options, sure_share=0.5), visited, 400)
+    places = buffer.observations[:200, 0, 0]
+    assert everywhere.obs.max() > np.quantile(places, 0.9)
+    assert np.quantile(places, 0.3) < near.obs.max() < np.quantile(places, 0.7)
+    assert len(near) == 400
+    assert not near.terminated.any()
+    model.surprise = 1e6
+    nowhere = imagine(agent, model, replace(buffer.options, sure_share=1.0), visited, 400)
+    assert len(nowhere) == 400
+    assert np.isin(nowhere.obs, places).all()  # single steps from visited states
+
+
+def test_only_models_that_know_how_sure_they_are_can_be_asked():
+    with pytest.raises(
+        ValueError, match=r"sure_share=0\.9 needs .* and Watched does not: use Losse"
+    ):
+        watched(sure_share=0.9)
+    agent = small(sure_share=0.9, horizon=3).learn(60)
+    assert agent.replay_buffer.meter.imagined_rows > 0
+
+
 def test_the_model_learns_true_next_observations_and_terminations():
     agent, model = watched(env=Line(limit=6), exploration_initial_eps=1.0)
     agent.learn(100)
@@ -253,6 +299,8 @@ def test_bad_arguments():
         ({"horizon": (5, 5, 1, 2)}, ValueError),
         ({"horizon": (0, 5, 0, 2)}, ValueError),
         ({"horizon": (1, 2)}, TypeError),
+        ({"sure_share": 1.5}, ValueError),
+        ({"sure_share": True}, TypeError),
         ({"pool_steps": -1}, ValueError),
         ({"pool_steps": "long"}, TypeError),
         ({"pool_rows": 0}, ValueError),

@@ -22,6 +22,7 @@ OTHER = DynaOptions(
     horizon=2,
     real_share=0.25,
     greedy_share=0.75,
+    sure_share=0.9,
     pool_steps=10,
     pool_rows=20,
     target_update_gradient_steps=50,

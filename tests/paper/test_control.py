@@ -1,6 +1,6 @@
 """Discrete control and replay efficiency: which runs there are, and what becomes of a run."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -234,6 +234,15 @@ def test_classic_control_compares_presets_with_the_matched_control(tmp_path):
     ]
     assert shown.rows[0][4].mean == pytest.approx(-500 + 430 * records[0].curve[-1][1])
     assert list(classic_control.draw(records)) == ["curves"]
+
+
+def test_options_of_presets_say_nothing_of_what_is_not_in_use():
+    # As above: records that exist would be useless with another key.
+    tuned = PRESETS["Hopper-v5"]
+    used = tasks.preset_options(tuned, None, 10)["dyna"]
+    assert used == {k: v for k, v in asdict(tuned.dyna).items() if k != "sure_share"}
+    unsure = replace(tuned, dyna=replace(tuned.dyna, sure_share=0.9))
+    assert tasks.preset_options(unsure, None, 10)["dyna"] == used | {"sure_share": 0.9}
 
 
 def test_classic_control_has_a_task_for_every_preset():

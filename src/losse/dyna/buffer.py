@@ -16,7 +16,7 @@ from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from losse.dyna.agents import Rows
 from losse.dyna.conversion import Conversion, require_observations
 from losse.dyna.divergence import DivergenceGuard, require_healthy
-from losse.dyna.imagination import imagine
+from losse.dyna.imagination import imagine, require_std
 from losse.dyna.meter import Meter
 from losse.dyna.options import DynaOptions
 from losse.dyna.pool import Pool
@@ -146,6 +146,8 @@ handle_timeout_termination
                 f"planning_steps={self.options.planning_steps} needs a world model: give one, or "
                 "choose planning_steps=0."
             )
+        if world_model is not None and self.options.sure_share is not None:
+            require_std(world_model, self.options.sure_share)
         for name in ("observation_space", "action_space"):
             mine, theirs = getattr(self, name), getattr(world_model, name, getattr(self, name))
             if mine != theirs:

@@ -8,9 +8,13 @@ import numpy as np
 
 from losse.dyna.agents import Rows, act, is_stochastic
 from losse.dyna.options import DynaOptions
-from losse.dyna.search import SEARCH_CONTROLS, Visited
+from losse.dyna.search import RECENT, SEARCH_CONTROLS, Visited
+from losse.typing import Array
 from losse.world import WorldModel
 from losse.world.transitions import Transitions
+
+COMPARED = 256
+"""Newest states whose standard deviations say where the model counts as sure."""
 
 
 def imagine(
@@ -18,8 +22,9 @@ def imagine(
 ) -> Transitions:
     """Exactly ``n`` imagined transitions in the environment's units, all computed together.
 
-    With a horizon above 1 rows may end early. Then those that there are are drawn from, once more
-    where they are too few.
+    With a horizon above 1, or where the model is not sure, rows may end early. Then those that
+    there are are drawn from, once more where they are too few. If the model is sure nowhere, single
+    steps are imagined all the same.
     """
     control = SEARCH_CONTROLS[options.search_control]
     horizon = options.horizon_at(agent.num_timesteps)
@@ -27,7 +32,7 @@ def imagine(
     starts = control.starts(visited, n_starts)
     share = _own_share(agent) if control.own_actions else options.greedy_share
 
-    if horizon == 1:
+    if horizon == 1 and options.sure_share is None:
         actions = _actions(agent, visited, starts, share)
         next_obs, rewards, terminated = model.step(starts, actions)
         return Transitions(starts, actions, rewards, next_obs, terminated)
@@ -37,11 +42,35 @@ def imagine(
         padded = np.concatenate([obs, np.repeat(obs[:1], n_starts - len(obs), axis=0)])
         return _actions(agent, visited, padded, share)[: len(obs)]
 
-    rolled = model.rollout(starts, policy, horizon)
+    limit = None
+    if options.sure_share is not None:
+        compared = visited.obs(visited.newest(COMPARED, RECENT))
+        chosen = _actions(agent, visited, compared, share)
+        limit = _largest_std(model, compared, chosen, options.sure_share)
+    rolled = model.rollout(starts, policy, horizon, max_std=limit)
+    if not len(rolled):
+        rolled = model.rollout(starts, policy, 1)
     rows = visited.rng.permutation(len(rolled))[:n]
     if len(rows) < n:
         rows = np.concatenate([rows, visited.rng.integers(len(rolled), size=n - len(rows))])
     return rolled.take(rows)
+
+
+def require_std(model: WorldModel, sure_share: float) -> None:
+    """Raise `ValueError` unless a model knows how sure it is."""
+    if not model.has_std:
+        raise ValueError(
+            f"sure_share={sure_share} needs a world model that knows how sure it is, and "
+            f"{type(model).__name__} does not: use LosseWorldModel, or leave it out."
+        )
+
+
+def _largest_std(model: WorldModel, obs: Rows, actions: Rows, share: float) -> Array:
+    """Deviation of each dimension that a share of these steps does not exceed."""
+    *_, std = model.step(obs, actions, return_std=True)
+    # Deviations may be infinite, which has no mean with others, or zero, which is no limit.
+    limit = np.quantile(std, share, axis=0, method="higher")
+    return np.maximum(limit, np.finfo(np.float64).tiny)
 
 
 def _own_share(agent: Any) -> float:

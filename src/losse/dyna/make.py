@@ -89,9 +89,9 @@ def make_dyna(
     **arguments
         Fields of `DynaOptions`: ``planning_steps`` (16), ``update_every`` (25), ``search_control``
         (``"uniform"``), ``horizon`` (1), ``real_share`` (``"auto"``), ``greedy_share`` (0.5),
-        ``pool_steps`` (``"auto"``), ``pool_rows`` (100), ``target_update_gradient_steps`` (100).
-        All others go to ``agent_class``; its ``gradient_steps`` takes precedence over the number
-        above.
+        ``sure_share`` (None), ``pool_steps`` (``"auto"``), ``pool_rows`` (100),
+        ``target_update_gradient_steps`` (100). All others go to ``agent_class``; its
+        ``gradient_steps`` takes precedence over the number above.
 
     Returns
     -------

@@ -63,6 +63,11 @@ class DynaOptions:
     greedy_share
         Share of imagined actions that are the agent's, if its policy is deterministic; others are
         drawn uniformly. Stochastic policies draw theirs by themselves.
+    sure_share
+        Share of the newest visited states at which the model counts as sure, from 0 to 1: imagined
+        rows end before a step where its standard deviation is larger than there. Needs a model that
+        knows its deviations, which is losse, and makes imagination several times as slow. None:
+        rows end by termination and horizon alone.
     pool_steps
         Environment steps for which imagined rows are kept in a pool, from which minibatches are
         drawn; the pool gets new rows after each update of the model. 0 imagines all rows of each
@@ -91,6 +96,7 @@ class DynaOptions:
     horizon: int | tuple[int, int, int, int] = 1
     real_share: float | str = AUTO
     greedy_share: float = 0.5
+    sure_share: float | None = None
     pool_steps: int | str = AUTO
     pool_rows: int = 100
     target_update_gradient_steps: int = 100
@@ -105,6 +111,8 @@ class DynaOptions:
         if self.real_share not in (ALTERNATE, AUTO):
             check_share("real_share", self.real_share, f' or "{ALTERNATE}" or "{AUTO}"')
         check_share("greedy_share", self.greedy_share)
+        if self.sure_share is not None:
+            check_share("sure_share", self.sure_share, " or None")
         check_choice("search_control", self.search_control, SEARCH_CONTROLS)
 
     @classmethod

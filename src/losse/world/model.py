@@ -173,6 +173,11 @@ class WorldModel(Guarded, ABC):
         """
         return roll_out(self, obs, policy, horizon, max_std)
 
+    @property
+    def has_std(self) -> bool:
+        """Whether the model knows how sure it is, so that `step` can return deviations."""
+        return type(self)._predict_std is not WorldModel._predict_std
+
     def insight(self) -> list[dict[str, Any]]:
         """What each learner of the model has settled on; empty for models that cannot say.
 
