@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any, Self, TypeVar
 
 Result = TypeVar("Result")
-UNCOPIED = ("_lock", "_published")
+UNCOPIED = ("_lock", "_published", "_past")
 """Attributes that copies do not have."""
 PATIENCE = 2e-4
 """Seconds between two looks at whether something was published."""

@@ -45,6 +45,7 @@ class Watched(WorldModel):
 class Doubting(Watched):
     """Is less sure the further to the right it is, and ``surprise`` less after the first look."""
 
+    has_std = True
     surprise = 1.0
 
     def _predict_std(self, states, actions):
@@ -285,6 +286,17 @@ def test_every_transition_is_learned_once_also_after_a_wrap():
     assert len(obs) == 96
     # Each step begins where the one before ended, unless an episode began.
     assert (np.isclose(obs[1:, 0], next_obs[:-1, 0]) | (obs[1:, 0] < 1)).all()
+
+
+def test_the_model_finds_what_it_has_learned_in_the_buffer():
+    agent, model = watched(buffer_size=60)
+    agent.learn(60)
+    for found, told in zip(model.past(60), map(model.column, range(5)), strict=True):
+        assert np.array_equal(found, told)
+    assert model.past(50) is None
+    agent.learn(20, reset_num_timesteps=False)
+    assert model.n_transitions == 80
+    assert model.past(80) is None  # the buffer has lost the first of them
 
 
 def test_bad_arguments():

@@ -46,6 +46,17 @@ def test_kept_rows_are_used_up_to_their_number():
     assert kept._learner._kept is None
 
 
+def test_a_source_that_has_nothing_puts_the_build_off():
+    alone, later = FTLRegressor(ENCODER, ridge=1e-3), FTLRegressor(ENCODER, ridge=1e-3)
+    later.set_params(past=lambda: None)
+    for model in (alone, later):
+        learn(model, 120)
+    assert np.array_equal(later.predict(X), alone.predict(X))
+    later.set_params(past=lambda: (X[:140], Y[:140]))
+    later.partial_fit(X[120:140], Y[120:140])
+    assert not later.encoder_.same_features(alone.encoder_)
+
+
 @pytest.mark.parametrize(
     ("past", "error", "message"),
     [

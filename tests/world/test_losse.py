@@ -1,13 +1,14 @@
 """The world model on follow-the-leader regression."""
 
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from losse import FTLRegressor, LosseEncoder
-from losse.world import LosseWorldModel
+from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
+from losse.world import LosseWorldModel, Transitions
 from tests.world.worlds import (
     BOUNDED,
     FOUR,
@@ -277,3 +278,48 @@ def test_the_scaling_follows_inputs_that_leave_their_first_range():
     found, rewards, _ = model.step(there, np.zeros((200, 1)))
     assert np.abs(found - 0.9 * there).max() < 0.3
     assert np.abs(rewards - there[:, 0]).max() < 0.3
+
+
+@pytest.mark.parametrize("actions", [FOUR, PUSH], ids=str)
+def test_rows_kept_elsewhere_build_encoders_after_the_warm_up(actions):
+    space = Box(-np.inf, np.inf, (2,), dtype=np.float64)
+    data = transitions(500, actions)
+    encoder = AdaptiveEncoder(4, 4, n_stages=1, warm_up=40)
+
+    def learned(source=None, **options):
+        regressor = FTLRegressor(encoder, ridge=1e-3, **options)
+        model = LosseWorldModel(space, actions, regressor=regressor)
+        if source is not None:
+            model.use_past(source)
+        for start in range(0, 500, 20):
+            model.update(*some(data, slice(start, start + 20)))
+        return model
+
+    def source(n):
+        asked.append(n)
+        return Transitions(*some(data, slice(n)))
+
+    def axes(model):
+        return np.array([learner["axes"] for learner in model.insight()])
+
+    asked = []
+    told, keeping, alone = learned(source), learned(past=1000), learned()
+    test = transitions(50, actions, seed=1)[:2]
+    expected = keeping.step(*test)[0]
+    assert np.allclose(told.step(*test)[0], expected, rtol=1e-6, atol=1e-6)
+    same, other = (axes(model) - axes(keeping) for model in (told, alone))
+    assert np.abs(same).max() < 1e-9
+    assert np.abs(other).max() > 1e-3
+    assert len(asked) < 20  # not for every update
+    assert_identical(learned(lambda n: None), alone)
+    assert deepcopy(told).past(500) is None
+    assert len(told.past(500)) == 500
+
+
+def test_encoders_that_do_not_learn_from_targets_ask_for_no_past():
+    asked = []
+    model = LosseWorldModel(BOUNDED, FOUR, regressor=small())
+    model.use_past(asked.append)
+    for start in range(0, 100, 20):
+        model.update(*some(transitions(100, FOUR), slice(start, start + 20)))
+    assert not asked

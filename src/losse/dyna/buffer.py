@@ -158,6 +158,8 @@ handle_timeout_termination
         if self._seed is None and self.size() == 0:
             self._rng = np.random.default_rng(agent.seed)
         self._agent, self._model = agent, world_model
+        if world_model is not None:
+            world_model.use_past(self.past)
 
     @property
     def bound(self) -> bool:
@@ -244,6 +246,13 @@ handle_timeout_termination
             self.conversion.model_obs(self.next_observations[step, env]),
             self.dones[step, env] * (1 - self.timeouts[step, env]) > 0,
         )
+
+    def past(self, n: int) -> Transitions | None:
+        """The n transitions of this buffer, oldest first; None if it has not exactly so many."""
+        if n != self.size() * self.n_envs:
+            return None
+        oldest = self.pos * self.n_envs if self.full else 0
+        return self.transitions((oldest + np.arange(n)) % self.capacity)
 
     def obs(self, rows: npt.NDArray[np.int64]) -> Rows:
         """Stored observations in the environment's units."""

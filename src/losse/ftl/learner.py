@@ -173,24 +173,30 @@ class Learner:
         if past is not self.settings.past:
             self.settings = replace(self.settings, past=past)
 
-    def learn(self, rows: Rows) -> None:
-        """Learn more rows, which have positive weights."""
+    def learn(self, rows: Rows, past: Source | None = None) -> None:
+        """Learn more rows, which have positive weights.
+
+        ``past`` is a source for this time, if the settings have none, of all rows so far, these
+        included. Where it returns None, a build is put off.
+        """
+        settings = self.settings
+        if settings.past is None and past is not None:
+            settings = replace(settings, past=past)
         paid = payment(len(rows), self.n_samples + len(rows))
         if self._build is not None:
             self._advance(self._build, paid)
-        if self._build is not None or not self._is_due(len(rows)):
-            with deferred_interrupts():
-                self._learn(rows)
-        elif self._kept is not None:
+        due = self._build is None and self._is_due(settings, len(rows))
+        if due and self._kept is not None:
             self._build_with(rows, paid)
-        else:
-            past = self.settings.past_rows(self.n_features, self.n_outputs)
-            with deferred_interrupts():
-                self._learn(rows)
-            weights = past.weights * (self._leader.total / self.unit / past.weights.sum())
+            return
+        found = settings.past_rows(self.n_features, self.n_outputs) if due else None
+        with deferred_interrupts():
+            self._learn(rows)
+        if found is not None:
+            weights = found.weights * (self._leader.total / self.unit / found.weights.sum())
             spread, scale = self._prequential.spread, 1.0 / self.unit
-            past = past.weighing(weights)
-            self._advance(Build(self.settings, past, self.n_samples, spread, scale), paid)
+            found = found.weighing(weights)
+            self._advance(Build(self.settings, found, self.n_samples, spread, scale), paid)
 
     def _build_with(self, rows: Rows, paid: float) -> None:
         """Begin a build with more rows, which it may learn before they are learned here."""
@@ -245,11 +251,11 @@ class Learner:
     def _spread(self) -> Array:
         return self._prequential.spread
 
-    def _is_due(self, more: int) -> bool:
+    def _is_due(self, settings: Settings, more: int) -> bool:
         """Whether the encoder is to be built when some more rows come."""
-        if self._kept is None and not callable(self.settings.past):
+        if self._kept is None and not callable(settings.past):
             return False
-        return self.settings.schedule.is_due(self._built, self.n_samples + more) or self._left
+        return settings.schedule.is_due(self._built, self.n_samples + more) or self._left
 
     @property
     def _left(self) -> bool:
@@ -365,7 +371,7 @@ class Learner:
 
     def _relearn(self, rows: Rows) -> None:
         """Learn rows of another learner, with the weights that they have in these memories."""
-        if self._is_due(len(rows)) and self._kept is not None:
+        if self._is_due(self.settings, len(rows)) and self._kept is not None:
             theirs = rows.weighing(rows.weights / self.unit)
             held = self._discounting.faded(self._kept.rows, 0) + theirs
             prequential = self._prequential_at_unit_one(0)

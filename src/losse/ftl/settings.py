@@ -23,8 +23,8 @@ DTYPES = ("float64", "float32")
 SMALLEST_DISCOUNT = 1e-9
 MOST_ROWS = 2**62
 
-Source = Callable[[], tuple[Any, ...]]
-"""Returns past rows as (X, y) or (X, y, sample_weight)."""
+Source = Callable[[], tuple[Any, ...] | None]
+"""Returns past rows as (X, y) or (X, y, sample_weight), or None if they are not at hand."""
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,16 @@ class Settings:
         own.projection_ = encoder.projection_  # a copy made by the setter is aligned
         return own
 
-    def past_rows(self, n_features: int, n_outputs: int) -> Rows:
+    def past_rows(self, n_features: int, n_outputs: int) -> Rows | None:
         """Rows that the source of past data returns, checked.
 
         Without weights of its own, the latest row is the most recent one for a discount.
         """
         assert callable(self.past)
-        given = tuple(self.past())
+        found = self.past()
+        if found is None:
+            return None
+        given = tuple(found)
         if len(given) not in (2, 3):
             raise ValueError(
                 f"past() returned {len(given)} arrays: return X, y or X, y, sample_weight."

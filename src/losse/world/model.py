@@ -51,7 +51,11 @@ class WorldModel(Guarded, ABC):
         The spaces in flattened form, see `losse.world.spaces`.
     lock
         Held while the model learns, predicts or is copied.
+    has_std
+        Whether the model knows how sure it is, so that `step` can return standard deviations.
     """
+
+    has_std = False
 
     def __init__(
         self,
@@ -86,15 +90,10 @@ class WorldModel(Guarded, ABC):
         the model as it was; Ctrl-C waits until a batch is learned.
         """
         rows = self.checked(obs, actions, rewards, next_obs, terminated)
-        n, d = rows.obs.shape
+        n = len(rows)
         if n == 0:
             return
-        targets = np.empty((n, self._n_targets))
-        np.subtract(rows.next_obs, rows.obs, out=targets[:, :d])
-        if self.reward == "learned":
-            targets[:, d] = rows.rewards
-        if self.termination == "learned":
-            targets[:, -1] = rows.terminated
+        targets = self._targets(rows)
         with self.changing(), deferred_interrupts():
             self._learn(rows.obs, rows.actions, targets)
             self.n_transitions += n
@@ -173,10 +172,25 @@ class WorldModel(Guarded, ABC):
         """
         return roll_out(self, obs, policy, horizon, max_std)
 
-    @property
-    def has_std(self) -> bool:
-        """Whether the model knows how sure it is, so that `step` can return deviations."""
-        return type(self)._predict_std is not WorldModel._predict_std
+    def use_past(self, past: Callable[[int], Transitions | None]) -> None:
+        """Tell a model where to find the transitions that it has learned, should it need them.
+
+        A `LosseWorldModel` with an `AdaptiveEncoder` keeps rows until the encoder's ``warm_up`` is
+        over. With this it is built anew at every doubling after that, too. Copies and files have no
+        such source.
+
+        Parameters
+        ----------
+        past
+            A function of a number: that of all transitions so far, those of an update under way
+            included. It returns them, oldest first, or None if it has not exactly these.
+        """
+        self._past = past
+
+    def past(self, n: int) -> Transitions | None:
+        """All n transitions so far, or None if nobody keeps them."""
+        past = self.__dict__.get("_past")
+        return None if past is None else past(n)
 
     def insight(self) -> list[dict[str, Any]]:
         """What each learner of the model has settled on; empty for models that cannot say.
@@ -220,11 +234,22 @@ class WorldModel(Guarded, ABC):
         """Targets of n > 0 checked rows. Before anything was learned: those of no change."""
 
     def _predict_std(self, states: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
-        """Targets and their standard deviations, both (n, S)."""
+        """Targets and their standard deviations, both (n, S), of a model with `has_std`."""
         raise NotImplementedError(
             f"{type(self).__name__} does not know how sure it is: use LosseWorldModel, or leave "
             "out return_std and max_std."
         )
+
+    def _targets(self, rows: Transitions) -> Array:
+        """Targets of checked rows: the change of the state, and what else is learned."""
+        n, d = rows.obs.shape
+        targets = np.empty((n, self._n_targets))
+        np.subtract(rows.next_obs, rows.obs, out=targets[:, :d])
+        if self.reward == "learned":
+            targets[:, d] = rows.rewards
+        if self.termination == "learned":
+            targets[:, -1] = rows.terminated
+        return targets
 
     @property
     def _n_targets(self) -> int:

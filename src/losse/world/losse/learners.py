@@ -14,10 +14,12 @@ from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import Rows
 from losse.ftl.leader import Predictor
 from losse.ftl.learner import Learner
-from losse.ftl.settings import Settings
+from losse.ftl.settings import Settings, Source
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 
+Past = tuple[Array, npt.NDArray[Any], Array]
+"""Inputs, actions and targets of all rows so far."""
 PLANE = 2
 """Inputs up to which the paper's random grids are recommended."""
 
@@ -96,8 +98,18 @@ class Learners:
         started = self.started.values()
         return len(started) == self._count and all(learner.final for learner in started)
 
-    def learn(self, X: Array, actions: npt.NDArray[Any], targets: Array) -> None:
-        """Let each learner learn its rows, in their order."""
+    def learn(
+        self,
+        X: Array,
+        actions: npt.NDArray[Any],
+        targets: Array,
+        past: Callable[[], Past | None] | None = None,
+    ) -> None:
+        """Let each learner learn its rows, in their order.
+
+        ``past`` returns inputs, actions and targets of all rows so far, these included, or None:
+        an encoder that learns from targets is built from them after its warm-up.
+        """
         order, parts_of = self._grouped(actions)
         rows = Rows(X[order], targets[order], np.ones(len(X)))
         parts = {k: rows[part] for k, part in parts_of}
@@ -106,8 +118,24 @@ class Learners:
                for k, part in parts.items() if k not in self.started}  # fmt: skip
         for k, part in parts.items():
             if k in self.started:
-                self.started[k].learn(part)
+                self.started[k].learn(part, self._source(k, past))
         self.started |= new
+
+    def _source(self, k: int, past: Callable[[], Past | None] | None) -> Source | None:
+        """Past rows of one learner, if its encoder learns from targets."""
+        if past is None or not self.settings.encoder.warm_up:
+            return None
+
+        def own() -> tuple[Array, Array] | None:
+            found = past()
+            if found is None:
+                return None
+            X, actions, targets = found
+            order, parts = self._grouped(actions)
+            rows = order[dict(parts)[k]]
+            return X[rows], targets[rows]
+
+        return own
 
     def predict(self, X: Array, actions: npt.NDArray[Any]) -> Array:
         """Targets, zero where nothing was learned."""

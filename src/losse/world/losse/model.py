@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
 from losse.world.losse.inputs import Inputs
-from losse.world.losse.learners import Learners, scales_itself, settings_of
+from losse.world.losse.learners import Learners, Past, scales_itself, settings_of
 from losse.world.model import Function
 from losse.world.spaces import flat
 
@@ -80,6 +81,7 @@ class LosseWorldModel(CheckpointedModel):
     """
 
     kind = "losse.LosseWorldModel"
+    has_std = True
 
     def __init__(
         self,
@@ -202,7 +204,8 @@ class LosseWorldModel(CheckpointedModel):
 
     def _learn(self, states: Array, actions: npt.NDArray[Any], targets: Array) -> None:
         if self.kept is None:
-            self.learners.learn(self.inputs.matrix(states, actions), actions, targets)
+            past = partial(self._past_rows, self.n_transitions + len(states))
+            self.learners.learn(self.inputs.matrix(states, actions), actions, targets, past)
             return
         new = Rows(np.column_stack([states, actions]), targets, np.ones(len(states)))
         rows = self.kept.rows + new
@@ -211,6 +214,14 @@ class LosseWorldModel(CheckpointedModel):
         else:
             self.learners.learn(self.inputs.matrix(states, actions), actions, targets)
             self.kept.add(new)
+
+    def _past_rows(self, n: int) -> Past | None:
+        """Inputs, actions and targets of all n rows so far, if they are kept elsewhere."""
+        happened = self.past(n)
+        if happened is None:
+            return None
+        rows = self.checked(*happened)
+        return self.inputs.matrix(rows.obs, rows.actions), rows.actions, self._targets(rows)
 
     def _start_again(self, rows: Rows) -> None:
         """Learn the scaling from all rows so far, and then the rows."""
