@@ -68,9 +68,10 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
     past
         Where to get rows for building an encoder that is not fitted anew, at each doubling of
         ``warm_up`` rows: a number of rows that the model keeps, or a function that returns
-        all rows learned so far, oldest first, as (X, y) or (X, y, sample_weight). If these are only
-        a part, they weigh as much as all; if it returns None, the build is put off. None: the
-        encoder is final after its warm-up. A function is not saved.
+        all rows so far, oldest first and with those of the call under way, as (X, y) or
+        (X, y, sample_weight). If these are only a part, they weigh as much as all; if it returns
+        None, the build is put off. None: the encoder is final after its warm-up. A function is not
+        saved.
     center
         Whether predictions are pulled towards the mean of all targets so far (True), so that a
         constant added to the targets is only added to the predictions; or towards zero (False), as
