@@ -6,7 +6,9 @@ import pytest
 from losse import AdaptiveEncoder, FTLRegressor
 from losse.encoders.boosted import STRETCH, BoostedGrids, fit_boosted
 from losse.encoders.cascade import LEAST_ROWS, fit_cascade
+from losse.storage.archive import ArchiveError
 from losse.work import UNIT, finished
+from tests.storage.forgery import put_together, take_apart
 
 
 def thresholds(n, seed=0):
@@ -102,6 +104,29 @@ def test_thresholds_are_learned(outputs, tmp_path):
     model.save(tmp_path / "model.losse")
     same = FTLRegressor.load(tmp_path / "model.losse")
     np.testing.assert_array_equal(same.predict(new), model.predict(new))
+
+
+@pytest.mark.parametrize(
+    ("array", "change", "problem"),
+    [
+        ("inputs", lambda a: a + 6, "inputs of grids are not among 6"),
+        ("inputs", lambda a: a - 6, "inputs of grids are not among 6"),
+        ("cuts", lambda a: a[:-1], "array inputs"),
+        ("values", lambda a: a[:, :16], "values"),
+        ("values", lambda a: a * np.nan, "NaN"),
+        ("constant", lambda a: np.append(a, a), "values"),
+    ],
+)
+def test_forged_grids_are_refused(array, change, problem, tmp_path):
+    path = tmp_path / "model.losse"
+    X, y = thresholds(500)
+    FTLRegressor(AdaptiveEncoder(5, n_stages=1)).fit(X, y).save(path)
+    head, arrays = take_apart(path.read_bytes())
+    (name,) = [name for name in arrays if name.endswith(f"lead.{array}")]
+    arrays[name] = change(arrays[name])
+    path.write_bytes(put_together(head, arrays))
+    with pytest.raises(ArchiveError, match=problem):
+        FTLRegressor.load(path)
 
 
 def test_sums_are_those_of_a_loop():

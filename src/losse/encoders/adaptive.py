@@ -53,7 +53,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         Models in the cascade; 0 for gradients of the inputs alone.
     warm_up
         Rows of a stream from which a model learns the encoder for good. It is learned for the time
-        being from a quarter of them, a sixteenth and so on.
+        being from fewer: see `losse.ftl.settings.BuildSchedule`.
     linear
         Whether a one, the scaled inputs and the cascade's predictions stand beside the grids. A
         number multiplies the one and the inputs, so that a ridge weighs on them the less, by its
