@@ -8,14 +8,14 @@ _ROWS = 64
 
 
 @kernel
-def best_cut(bins, inputs, shares, cells, n_cells, n_bins, least, ridge):
+def best_cut(bins, inputs, rows, shares, cells, n_cells, n_bins, least, ridge):
     """Which of some inputs to cut all cells at, and after which bin: the gain, the input, the bin.
 
-    ``bins`` is (all inputs, n). ``shares`` (n, outputs + 1) has the weighted residuals of each row
-    and its weight. The gain is by how much the squared error falls; both sides of a cell must have
-    the least weight, else the cell gains nothing.
+    ``bins`` is (all inputs, n). ``shares`` (rows, outputs + 1) has the weighted residuals of some
+    rows and their weights. The gain is by how much the squared error falls; both sides of a cell
+    must have the least weight, else the cell gains nothing.
     """
-    n = len(cells)
+    n = len(rows)
     m = shares.shape[1] - 1
     sums = np.empty((n_cells, n_bins, m + 1))
     gains = np.empty(n_bins)
@@ -24,10 +24,10 @@ def best_cut(bins, inputs, shares, cells, n_cells, n_bins, least, ridge):
     most, where, after = 0.0, -1, 0
     for j in inputs:
         sums[:] = 0.0
-        for i in range(n):
-            c, b = cells[i], bins[j, i]
+        for r in range(n):
+            c, b = cells[rows[r]], bins[j, rows[r]]
             for q in range(m + 1):
-                sums[c, b, q] += shares[i, q]
+                sums[c, b, q] += shares[r, q]
         gains[:] = 0.0
         for c in range(n_cells):
             whole[:] = 0.0

@@ -34,9 +34,9 @@ FOLDS, STRETCH = 4, 50
 CHECKED, PATIENCE, ENOUGH = 20, 3, 0.999
 """Grids between checks of the error, checks without gain after which no more are added, and what a
 gain leaves of the error at most."""
-MOST_INPUTS, MOST_OUTPUTS = 64, 2
-"""Inputs that a grid chooses from, and mixtures of outputs by which it does: of more, so many are
-drawn for each grid."""
+MOST_ROWS, MOST_INPUTS, MOST_OUTPUTS = 8000, 64, 2
+"""Rows and mixtures of outputs by which a grid chooses its cuts, and inputs that it chooses from.
+Of more, so many are drawn for each grid."""
 Places = npt.NDArray[np.int64]
 # Operations that take as long as counting a row.
 _COUNT = 100.0
@@ -120,11 +120,14 @@ def fit_boosted(
     left_out, least, best, waited = np.zeros((n, outputs)), np.inf, 0, 0
     for count in range(1, most + 1):
         columns = rng.permutation(len(bins))[:MOST_INPUTS]
+        rows = np.arange(n)
+        if n > MOST_ROWS:
+            rows = np.sort(rng.integers(n, size=MOST_ROWS))
         mixtures = np.eye(outputs)
         if outputs > MOST_OUTPUTS:
             mixtures = rng.normal(size=(outputs, MOST_OUTPUTS))
         for fit in fits:
-            yield from fit.add(columns, mixtures)
+            yield from fit.add(rows, columns, mixtures)
         if count % CHECKED == 0:
             found = np.stack([fit.predicted for fit in fits])[fold, np.arange(n)]
             error = float(share @ ((found + constant - Q) ** 2).sum(axis=1))
@@ -157,12 +160,13 @@ class _Fit:
         shape = (count, 1 << AXES, self._targets.shape[1])
         return inputs, cuts, np.array(self._values[:count]).reshape(shape)
 
-    def add(self, columns: Places, mixtures: Array) -> Work[None]:
-        """Add a grid, whose axes are chosen among some inputs by mixtures of the outputs."""
+    def add(self, rows: Places, columns: Places, mixtures: Array) -> Work[None]:
+        """Add a grid, which chooses among some inputs, by mixtures of the outputs of some rows."""
         n, outputs = self._targets.shape
         residuals = self._targets - self.predicted
-        shares = np.column_stack([residuals @ mixtures, np.ones(n)]) * self._weights[:, None]
-        cost = n * shares.shape[1] * _COUNT
+        mixed = np.column_stack([residuals[rows] @ mixtures, np.ones(len(rows))])
+        shares = mixed * self._weights[rows, None]
+        cost = len(rows) * shares.shape[1] * _COUNT
         cells = np.zeros(n, dtype=np.int32)
         inputs, cuts = [], []
         for axis in range(AXES):
@@ -170,7 +174,7 @@ class _Fit:
             for part in blocks(len(columns), cost):
                 own = columns[part]
                 gain, j, b = best_cut(
-                    self._bins, own, shares, cells, 1 << axis, BINS, LEAST_WEIGHT, RIDGE
+                    self._bins, own, rows, shares, cells, 1 << axis, BINS, LEAST_WEIGHT, RIDGE
                 )
                 if gain > most:
                     most, chosen, after = gain, int(j), b

@@ -32,8 +32,8 @@ CLEARLY = 0.9
 """Error of boosted grids over that of a first stage, above which they are left out."""
 LEAST_ROWS = 400
 """Rows below which there are no boosted grids."""
-TRIAL_ROWS, TRIAL_GRIDS, PROMISING = 2000, 100, 1.5
-"""Of a trial; and the error over that of a first stage, above which it ends there."""
+TRIAL_ROWS, TRIAL_GRIDS = 2000, 60
+"""Of a trial: outputs whose error is larger there than that of a first stage are left out."""
 MOST_GRIDS = 400
 HIDDEN = 500
 """Directions of a stage, at most; never more than rows."""
@@ -155,7 +155,7 @@ def _fit_lead(
     few, some, share = Z[trial], Q[trial], weights[trial]
     _, left_out = yield from fit_boosted(few, some, share, TRIAL_GRIDS, rng)
     found = share @ (left_out - some) ** 2 / share.sum()
-    hopeful = np.flatnonzero(found < PROMISING * errors)
+    hopeful = np.flatnonzero(found < errors)
     if len(hopeful) == 0:
         return None
     grids, left_out = yield from fit_boosted(Z, Q[:, hopeful], weights, MOST_GRIDS, rng)
