@@ -2,60 +2,129 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from losse.dyna.agents import Rows, act, is_stochastic
+from losse.dyna.agents import Rows, act, is_jax, is_stochastic
+from losse.dyna.divergence import sizes
 from losse.dyna.options import DynaOptions
+from losse.dyna.pool import Pool
 from losse.dyna.search import SEARCH_CONTROLS, Visited
 from losse.world import WorldModel
 from losse.world.transitions import Transitions
 
+if TYPE_CHECKING:
+    from losse.dyna.buffer import DynaReplayBuffer
 
-def imagine(
-    agent: Any, model: WorldModel, options: DynaOptions, visited: Visited, n: int
-) -> Transitions:
-    """Exactly ``n`` imagined transitions in the environment's units, all computed together.
 
-    With a horizon above 1 rows may end early. Then those that there are are drawn from, once more
-    where they are too few.
+class Imagination:
+    """An agent and a model that imagine, as NumPy arrays on the host.
+
+    Parameters
+    ----------
+    agent, model
+        Who acts, and what answers.
+    options
+        Where imagination starts, how far it goes, and which actions it takes.
     """
-    control = SEARCH_CONTROLS[options.search_control]
-    horizon = options.horizon_at(agent.num_timesteps)
-    n_starts = -(-n // horizon)
-    starts = control.starts(visited, n_starts)
-    share = _own_share(agent) if control.own_actions else options.greedy_share
 
-    if horizon == 1:
-        actions = _actions(agent, visited, starts, share)
-        next_obs, rewards, terminated = model.step(starts, actions)
-        return Transitions(starts, actions, rewards, next_obs, terminated)
+    def __init__(self, agent: Any, model: WorldModel, options: DynaOptions) -> None:
+        self.agent = agent
+        self.model = model
+        self.options = options
 
-    def policy(obs: Rows) -> Rows:
-        # SBX compiles anew for each number of rows: rows that have ended are filled up.
-        padded = np.concatenate([obs, np.repeat(obs[:1], n_starts - len(obs), axis=0)])
-        return _actions(agent, visited, padded, share)[: len(obs)]
+    def imagine(self, visited: Visited, n: int) -> Transitions:
+        """Exactly ``n`` imagined transitions in the environment's units, all computed together.
 
-    rolled = model.rollout(starts, policy, horizon)
-    rows = visited.rng.permutation(len(rolled))[:n]
-    if len(rows) < n:
-        rows = np.concatenate([rows, visited.rng.integers(len(rolled), size=n - len(rows))])
-    return rolled.take(rows)
+        With a horizon above 1 rows may end early. Then those that there are are drawn from, once
+        more where they are too few.
+        """
+        control = SEARCH_CONTROLS[self.options.search_control]
+        horizon = self.options.horizon_at(self.agent.num_timesteps)
+        starts = control.starts(visited, -(-n // horizon))
+        share = self._own_share if control.own_actions else self.options.greedy_share
+        return self._followed(visited, starts, share, horizon, n)
+
+    def pool(self, pool: Pool) -> Pool:
+        """A pool of these arrays, with the rows of another."""
+        return pool
+
+    def sizes(self, made: Transitions) -> Mapping[str, float]:
+        """Largest absolute values of what was imagined, by the names of the columns."""
+        return sizes(made)
+
+    def minibatches(
+        self,
+        buffer: DynaReplayBuffer,
+        made: Transitions,
+        real: Transitions,
+        imagined: npt.NDArray[np.bool_],
+        normaliser: Any,
+    ) -> Any:
+        """Imagined and real rows as agents take them, each in its place."""
+        columns = buffer.columns(made, normaliser)
+        if len(real):
+            pairs = zip(columns, buffer.columns(real, normaliser), strict=True)
+            columns = [_laid_out(imagined, *pair) for pair in pairs]
+        return buffer.samples(columns, normaliser)
+
+    @property
+    def _own_share(self) -> float:
+        return 1.0 - getattr(self.agent, "exploration_rate", 0.0)
+
+    def _followed(
+        self, visited: Visited, starts: Rows, share: float, horizon: int, n: int
+    ) -> Transitions:
+        """What follows from some starts, ``n`` rows of it."""
+        if horizon == 1:
+            actions = self._actions(visited, starts, share)
+            next_obs, rewards, terminated = self.model.step(starts, actions)
+            return Transitions(starts, actions, rewards, next_obs, terminated)
+
+        def policy(obs: Rows) -> Rows:
+            # SBX compiles anew for each number of rows: rows that have ended are filled up.
+            padded = np.concatenate([obs, np.repeat(obs[:1], len(starts) - len(obs), axis=0)])
+            return self._actions(visited, padded, share)[: len(obs)]
+
+        rolled = self.model.rollout(starts, policy, horizon)
+        rows = visited.rng.permutation(len(rolled))[:n]
+        if len(rows) < n:
+            rows = np.concatenate([rows, visited.rng.integers(len(rolled), size=n - len(rows))])
+        return rolled.take(rows)
+
+    def _actions(self, visited: Visited, obs: Rows, share: float) -> Rows:
+        """Actions of the agent; where it is not stochastic itself, a part is drawn uniformly."""
+        stochastic = is_stochastic(self.agent)
+        if share == 0 and not stochastic:
+            return visited.conversion.random_actions(len(obs), visited.rng)
+        actions = act(self.agent, visited.seen(obs), deterministic=not stochastic)
+        if stochastic or share == 1:
+            return actions
+        random = visited.conversion.random_actions(len(obs), visited.rng)
+        greedy = visited.rng.random(len(obs)) < share
+        return np.where(greedy.reshape(-1, *[1] * (actions.ndim - 1)), actions, random)
 
 
-def _own_share(agent: Any) -> float:
-    return 1.0 - getattr(agent, "exploration_rate", 0.0)
+def imagination_of(agent: Any, model: WorldModel, options: DynaOptions) -> Imagination:
+    """How such an agent imagines with such a model: on the device, if both are there."""
+    if not model.on_device:
+        return Imagination(agent, model, options)
+    if not is_jax(agent):
+        kind = type(agent)
+        raise TypeError(
+            f"world_model={type(model).__name__} imagines on JAX's device, for agents of SBX, but "
+            f"agent_class={kind.__module__}.{kind.__qualname__} is not one: use the agent of that "
+            "name in sbx, or world_model='losse'."
+        )
+    from losse.dyna.imagination_jax import DeviceImagination
+
+    return DeviceImagination(agent, model, options)
 
 
-def _actions(agent: Any, visited: Visited, obs: Rows, share: float) -> Rows:
-    """Actions of the agent; where it is not stochastic itself, a part is drawn uniformly."""
-    stochastic = is_stochastic(agent)
-    if share == 0 and not stochastic:
-        return visited.conversion.random_actions(len(obs), visited.rng)
-    actions = act(agent, visited.seen(obs), deterministic=not stochastic)
-    if stochastic or share == 1:
-        return actions
-    random = visited.conversion.random_actions(len(obs), visited.rng)
-    greedy = visited.rng.random(len(obs)) < share
-    return np.where(greedy.reshape(-1, *[1] * (actions.ndim - 1)), actions, random)
+def _laid_out(imagined: npt.NDArray[np.bool_], made: Rows, real: Rows) -> Rows:
+    rows = np.empty((len(imagined), *made.shape[1:]), dtype=np.result_type(made, real))
+    rows[imagined], rows[~imagined] = made, real
+    return rows

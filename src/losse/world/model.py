@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,11 @@ class WorldModel(Guarded, ABC):
         The spaces in flattened form, see `losse.world.spaces`.
     lock
         Held while the model learns, predicts or is copied.
+    on_device
+        Whether it has a `dynamics`, whose steps stay on JAX's device.
     """
+
+    on_device: ClassVar[bool] = False
 
     def __init__(
         self,
