@@ -92,15 +92,10 @@ def is_valued(agent: Any) -> bool:
     return hasattr(agent, "exploration_rate")
 
 
-def is_jax(agent: Any) -> bool:
-    """Whether the agent is one of SBX, whose networks are functions of JAX."""
-    return hasattr(agent.policy, "qf_state") or hasattr(agent.policy, "qf1_state")
-
-
 def act(agent: Any, obs: Rows, *, deterministic: bool) -> Rows:
     """Actions in the environment's units, without DQN's exploration (one draw for all rows)."""
     policy = agent.policy
-    if deterministic and is_jax(agent) and is_valued(agent):
+    if deterministic and _is_jax(agent) and is_valued(agent):
         from losse.dyna.agents_jax import best_actions
 
         return np.asarray(best_actions(policy, obs))  # faster than predict: no optimiser goes along
@@ -115,7 +110,7 @@ def action_values(agent: Any, obs: Rows, actions: Rows) -> npt.NDArray[np.float6
     if is_valued(agent):
         every = _all_values(agent, obs)
         return np.take_along_axis(every, actions.astype(np.int64), axis=1)[:, 0]
-    if is_jax(agent):
+    if _is_jax(agent):
         from losse.dyna.agents_jax import critic_values
 
         return np.asarray(critic_values(agent.policy, obs, actions), dtype=np.float64)
@@ -139,7 +134,7 @@ def state_values(agent: Any, obs: Rows) -> npt.NDArray[np.float64]:
 
 def largest_weight(agent: Any) -> float:
     """Largest absolute weight of the agent's networks, NaN if one of them is."""
-    if is_jax(agent):
+    if _is_jax(agent):
         from losse.dyna.agents_jax import largest_parameter
 
         return largest_parameter(agent.policy)
@@ -147,7 +142,7 @@ def largest_weight(agent: Any) -> float:
 
 
 def _all_values(agent: Any, obs: Rows) -> npt.NDArray[np.float64]:
-    if is_jax(agent):
+    if _is_jax(agent):
         from losse.dyna.agents_jax import all_values
 
         return np.asarray(all_values(agent.policy, obs), dtype=np.float64)
@@ -160,3 +155,7 @@ def _all_values(agent: Any, obs: Rows) -> npt.NDArray[np.float64]:
         else:
             found = agent.policy.q_net(tensor)
         return found.cpu().numpy().astype(np.float64)
+
+
+def _is_jax(agent: Any) -> bool:
+    return hasattr(agent.policy, "qf_state") or hasattr(agent.policy, "qf1_state")

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
-from losse.dyna.agents import Rows, act, is_jax, is_stochastic
+from losse.dyna.agents import Rows, act, is_stochastic
 from losse.dyna.divergence import sizes
 from losse.dyna.options import DynaOptions
 from losse.dyna.pool import Pool
 from losse.dyna.search import SEARCH_CONTROLS, Visited
 from losse.world import WorldModel
+from losse.world.registry import FUNCTIONAL
 from losse.world.transitions import Transitions
 
 if TYPE_CHECKING:
@@ -109,19 +111,42 @@ class Imagination:
 
 
 def imagination_of(agent: Any, model: WorldModel, options: DynaOptions) -> Imagination:
-    """How such an agent imagines with such a model: on the device, if both are there."""
+    """How such an agent imagines with such a model: on the device, if that is where it is."""
+    require_together(type(agent), model, agent.observation_space)
     if not model.on_device:
         return Imagination(agent, model, options)
-    if not is_jax(agent):
-        kind = type(agent)
-        raise TypeError(
-            f"world_model={type(model).__name__} imagines on JAX's device, for agents of SBX, but "
-            f"agent_class={kind.__module__}.{kind.__qualname__} is not one: use the agent of that "
-            "name in sbx, or world_model='losse'."
-        )
     from losse.dyna.imagination_jax import DeviceImagination
 
     return DeviceImagination(agent, model, options)
+
+
+def require_together(
+    agent_class: type[Any], model: WorldModel | str, observation_space: spaces.Space[Any]
+) -> None:
+    """Raise `TypeError` if a model, or the one of a name, imagines where the agent cannot follow.
+
+    >>> from stable_baselines3 import DQN
+    >>> require_together(DQN, "jax", spaces.Box(0, 1, (2,)))
+    Traceback (most recent call last):
+    ...
+    TypeError: world_model='jax' imagines on JAX's device, for agents of SBX, and \
+agent_class=stable_baselines3.dqn.dqn.DQN is none: use sbx.DQN, or world_model='losse'.
+    """
+    name = model if isinstance(model, str) else type(model).__name__
+    if name != FUNCTIONAL and not getattr(model, "on_device", False):
+        return
+    if not any(base.__module__.startswith("sbx.") for base in agent_class.__mro__):
+        kind = agent_class.__name__
+        raise TypeError(
+            f"world_model={name!r} imagines on JAX's device, for agents of SBX, and agent_class="
+            f"{agent_class.__module__}.{kind} is none: use sbx.{kind}, or world_model='losse'."
+        )
+    if isinstance(observation_space, spaces.Dict):
+        raise TypeError(
+            f"observation_space={observation_space!r} is not possible with world_model={name!r}: "
+            "put gymnasium.wrappers.FlattenObservation around the environment, or use "
+            "world_model='losse'."
+        )
 
 
 def _laid_out(imagined: npt.NDArray[np.bool_], made: Rows, real: Rows) -> Rows:

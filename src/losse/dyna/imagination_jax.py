@@ -73,12 +73,6 @@ class DeviceImagination(Imagination):
 
     def __init__(self, agent: Any, model: Any, options: DynaOptions) -> None:
         super().__init__(agent, model, options)
-        if isinstance(agent.observation_space, spaces.Dict):
-            raise TypeError(
-                f"observation_space={agent.observation_space!r} is not possible with "
-                "world_model='jax': put gymnasium.wrappers.FlattenObservation around the "
-                "environment, or use world_model='losse'."
-            )
         space = agent.action_space
         bounds = (space.low, space.high) if isinstance(space, spaces.Box) else ()
         self._bounds = jax.device_put(tuple(np.asarray(bound, np.float32) for bound in bounds))
