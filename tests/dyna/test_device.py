@@ -27,14 +27,14 @@ def on_device(name, env=None, **options):
 @pytest.fixture(scope="module")
 def dqn():
     """An agent that follows each start for two steps."""
-    return on_device("sbx.DQN", planning_steps=4, horizon=2).learn(200)
+    return on_device("sbx.DQN", horizon=2).learn(200)
 
 
 @pytest.fixture(scope="module")
 def sac():
     """An agent that sees normalised observations, and what its training was given."""
     env = VecNormalize(DummyVecEnv([lambda: Line(continuous=True)]), norm_reward=True)
-    agent = on_device("sbx.SAC", env, planning_steps=4, pool_rows=4, batch_size=32)
+    agent = on_device("sbx.SAC", env, pool_rows=4)
     given, train = [], agent._train
 
     def seen(*arguments):
