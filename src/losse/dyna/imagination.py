@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from losse.dyna.agents import Rows, act, is_stochastic
+from losse.dyna.agents import AGENTS, Rows, act, is_stochastic
 from losse.dyna.divergence import sizes
 from losse.dyna.options import DynaOptions
 from losse.dyna.pool import Pool
@@ -130,16 +130,17 @@ def require_together(
     Traceback (most recent call last):
     ...
     TypeError: world_model='jax' imagines on JAX's device, for agents of SBX, and \
-agent_class=stable_baselines3.dqn.dqn.DQN is none: use sbx.DQN, or world_model='losse'.
+agent_class=stable_baselines3.dqn.dqn.DQN is none: use sbx.DQN, ...
     """
     name = model if isinstance(model, str) else type(model).__name__
     if name != FUNCTIONAL and not getattr(model, "on_device", False):
         return
     if not any(base.__module__.startswith("sbx.") for base in agent_class.__mro__):
-        kind = agent_class.__name__
+        suitable = [entry.classes["sbx"] for entry in AGENTS.values() if "sbx" in entry.classes]
         raise TypeError(
             f"world_model={name!r} imagines on JAX's device, for agents of SBX, and agent_class="
-            f"{agent_class.__module__}.{kind} is none: use sbx.{kind}, or world_model='losse'."
+            f"{agent_class.__module__}.{agent_class.__name__} is none: use "
+            f"{', '.join(suitable)}, or world_model='losse'."
         )
     if isinstance(observation_space, spaces.Dict):
         raise TypeError(

@@ -63,8 +63,8 @@ class JaxWorldModel(LosseWorldModel):
     >>> model.update(obs, actions, np.ones(1000), next_obs, np.zeros(1000, dtype=bool))
     >>> step = jax.jit(lambda dynamics, obs, actions: dynamics.step(obs, actions))
     >>> next_obs, rewards, terminated = step(model.dynamics, jnp.full((2, 2), 0.5), jnp.arange(2))
-    >>> next_obs.round(2)
-    Array([[0.6, 0.6],
+    >>> np.asarray(next_obs).round(2)
+    array([[0.6, 0.6],
            [0.4, 0.4]], dtype=float32)
     """
 
