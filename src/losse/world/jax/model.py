@@ -129,7 +129,8 @@ class JaxWorldModel(LosseWorldModel):
         assert isinstance(observed, spaces.Box)
         scaling = self.inputs.scaling
         numbers = (scaling.shift, scaling.factor, observed.low.ravel(), observed.high.ravel())
-        shift, factor, low, high = (jax.device_put(part.astype(real)) for part in numbers)
+        with np.errstate(over="ignore"):  # bounds beyond single precision are none
+            shift, factor, low, high = (jax.device_put(part.astype(real)) for part in numbers)
         n_actions = first = 0
         if isinstance(actions, spaces.Discrete):
             n_actions, first = int(actions.n), int(actions.start)
