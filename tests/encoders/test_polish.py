@@ -25,7 +25,9 @@ def deep(Z):
 
 def stages_of(Z, Q, n_stages=2):
     seen = ~held_out(len(Z))
-    lead, stages, *_ = finished(fit_cascade(Z[seen], Q[seen], np.ones(seen.sum()), n_stages, rng()))
+    count = np.count_nonzero(seen)
+    fitting = fit_cascade(Z[seen], Q[seen], np.ones(count), np.arange(count), n_stages, rng())
+    lead, stages, *_ = finished(fitting)
     assert lead is None
     return stages
 

@@ -29,7 +29,7 @@ def test_every_kind_of_agent_leaves_a_record(method, monkeypatch):
     assert len(record.curve) == 20
     returned = record.details["episodes"][0][1]
     assert record.curve[-1] == (210.0, pytest.approx(task.normalised(returned), abs=1e-3))
-    assert record.score == pytest.approx(task.normalised(returned) / 20, abs=1e-3)
+    assert record.score == pytest.approx(task.normalised(returned), abs=1e-3)
     assert alone.table([record]).rows[0][:2] == ("Pendulum", method)
     assert set(alone.draw([record])) == {"returns"}
 

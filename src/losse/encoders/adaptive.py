@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from losse.checks import check_count, check_targets
-from losse.encoders.additive import Additive
 from losse.encoders.base import Encoder, ScalingChoice, learn_scaling
+from losse.encoders.boosted import BoostedGrids
 from losse.encoders.cascade import Stage, apply_cascade, first_inputs, fit_cascade
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.losse import LosseEncoder
@@ -34,8 +34,8 @@ class AdaptiveEncoder(SoftGridEncoder):
     inputs and at the predictions of the one before, hands its last predictions to the grids as
     further inputs. The models are fitted in closed form; from a thousand rows on, some gradient
     steps on all of them together follow, as long as they help on rows held out. Before the first of
-    them is a sum of one-dimensional functions, where that alone predicts better: thresholds and
-    codes.
+    them come boosted grids, for the targets that these predict better: those with thresholds, codes
+    of categories or contacts.
 
     The axes of the grids are gradients of the targets with respect to all of these; both axes of a
     grid belong to the same target. So the cells are where the targets are hard to follow, and a
@@ -53,7 +53,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         Models in the cascade; 0 for gradients of the inputs alone.
     warm_up
         Rows of a stream from which a model learns the encoder for good. It is learned for the time
-        being from a quarter of them, a sixteenth and so on.
+        being from fewer: see `losse.ftl.settings.BuildSchedule`.
     linear
         Whether a one, the scaled inputs and the cascade's predictions stand beside the grids. A
         number multiplies the one and the inputs, so that a ridge weighs on them the less, by its
@@ -90,7 +90,7 @@ class AdaptiveEncoder(SoftGridEncoder):
 
     grid_dim = 2
     offset_: Array
-    _lead: Additive | None
+    _lead: BoostedGrids | None
     _stages: list[Stage]
 
     def __init__(
@@ -122,18 +122,23 @@ class AdaptiveEncoder(SoftGridEncoder):
         self._scaling, self._limit = learn_scaling(self.scaling, X, weights)
         targets_scaling = standard(Y, weights)
         Z, Q = self._scaled(X), targets_scaling.apply(Y)
-        some = np.flatnonzero(~held_out(len(Z)))
+        learned = ~held_out(len(Z))
+        some = np.arange(np.count_nonzero(learned))
         if len(some) > MOST_ROWS:
-            some = rng.choice(some, MOST_ROWS, replace=False)
-        cascade = yield from fit_cascade(Z[some], Q[some], weights[some], self.n_stages, rng)
-        self._lead, stages, V, gradients = cascade
+            some = np.sort(rng.choice(some, MOST_ROWS, replace=False))
+        lead, stages, V, gradients = yield from fit_cascade(
+            Z[learned], Q[learned], weights[learned], some, self.n_stages, rng
+        )
+        self._lead = None if lead is None else lead.grids
         axes = draw_directions(gradients, self.n_grids, 2, rng)
         if axes is None:  # nothing bends
             axes = few_inputs(rng, V.shape[1], (self.n_grids, 2), min(2, V.shape[1]))
         self.offset_ = rng.normal(scale=OFFSET, size=(self.n_grids, 2))
         seen = first_inputs(self._lead, Z)
+        if lead is not None:
+            seen[learned, Z.shape[1] :] = lead.left_out
         self._stages = yield from polish(stages, seen, Z.shape[1], Q, weights, rng)
-        self.projection_ = unit_spread(axes, V, weights[some])
+        self.projection_ = unit_spread(axes, V, weights[learned][some])
 
     def early(self) -> Encoder:
         """Axes that mix two inputs at random, until there are enough rows."""
@@ -158,12 +163,13 @@ class AdaptiveEncoder(SoftGridEncoder):
         n_outputs = saved.count("stage_outputs", at_most=_MOST_OUTPUTS)
         self._stages, self._lead = [], None
         lead = saved.part("lead")
-        if lead.has_shape("ends", (n_features,)):
-            self._lead = Additive.read(lead, n_features, n_outputs)
+        if lead.has_array("cuts"):
+            self._lead = BoostedGrids.read(lead, n_features)
+        led = 0 if self._lead is None else len(self._lead.constant)
         for k in range(self.n_stages):
             stage = saved.part(f"stage{k}")
             hidden = stage.length("offsets")
-            width = n_features + (n_outputs if k or self._lead is not None else 0)
+            width = n_features + (n_outputs if k else led)
             directions = stage.array("directions", (width, hidden))
             offsets = stage.array("offsets", (hidden,))
             weights = stage.array("weights", (hidden + width + 1, n_outputs))

@@ -15,21 +15,26 @@ Fitting is work in units (`losse.work`).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from losse._kernels.cascade import BOUND, UNITS, stage_outputs
 from losse._kernels.simd import aligned, padded
-from losse.encoders.additive import Additive, fit_additive
+from losse.encoders.boosted import BoostedGrids, fit_boosted
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.ridge_regression import Dual, Primal, ridge_fit
 from losse.typing import Array
 from losse.work import Work, blocks
 
 CLEARLY = 0.9
-"""Error of a sum of functions over that of a first stage, above which it is left out."""
+"""Error of boosted grids over that of a first stage, above which they are left out."""
+LEAST_ROWS = 400
+"""Rows below which there are no boosted grids."""
+TRIAL_ROWS, TRIAL_GRIDS, PROMISING = 2000, 100, 1.5
+"""Of a trial; and the error over that of a first stage, above which it ends there."""
+MOST_GRIDS = 400
 HIDDEN = 500
 """Directions of a stage, at most; never more than rows."""
 INPUTS = 3
@@ -92,45 +97,74 @@ class Stage:
         return self.state()
 
 
+class Lead(NamedTuple):
+    """Boosted grids before the first stage, and their predictions of rows by fits without them."""
+
+    grids: BoostedGrids
+    left_out: Array
+
+
 def fit_cascade(
-    Z: Array, Q: Array, weights: Array, n_stages: int, rng: np.random.Generator
-) -> Work[tuple[Additive | None, list[Stage], Array, Array]]:
+    Z: Array,
+    Q: Array,
+    weights: Array,
+    some: npt.NDArray[np.int64],
+    n_stages: int,
+    rng: np.random.Generator,
+) -> Work[tuple[Lead | None, list[Stage], Array, Array]]:
     """Stages for targets of unit spread, what the last one hands on, and gradients of one more.
 
-    Before them there is a sum of functions of one input each, if it alone does better than the
-    first stage. The gradients are (places, outputs, inputs), each output's without its mean.
+    The stages are fitted to some of the rows. Before them are boosted grids, for the outputs which
+    they predict better than the first stage. The gradients are (places, outputs, inputs), each
+    output's without its mean.
 
     >>> from losse.work import finished
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(300, 3))
-    >>> _, stages, V, gradients = finished(fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), 1, rng))
+    >>> fitting = fit_cascade(Z, Z[:, :2] ** 2, np.ones(300), np.arange(300), 1, rng)
+    >>> _, stages, V, gradients = finished(fitting)
     >>> len(stages), V.shape, gradients.shape
     (1, (300, 5), (300, 2, 5))
     """
-    lead, stages, V = None, [], Z
+    lead, stages, V = None, [], Z[some]
+    own, share = Q[some], weights[some]
     for k in range(n_stages):
-        fit = yield from _fit_stage(V, Q, weights, rng)
+        fit = yield from _fit_stage(V, own, share, rng)
         left_out = yield from fit.left_out()
         if k == 0:
-            additive = yield from fit_additive(Z, Q, weights)
-            if additive is not None and _worse(left_out, additive[1], Q, weights):
-                lead, sums = additive
-                fit = yield from _fit_stage(np.hstack([Z, sums]), Q, weights, rng)
+            errors = share @ (left_out - own) ** 2 / share.sum()
+            lead = yield from _fit_lead(Z, Q, weights, errors, rng.spawn(1)[0])
+            if lead is not None:
+                V = np.hstack([V, lead.left_out[some]])
+                fit = yield from _fit_stage(V, own, share, rng)
                 left_out = yield from fit.left_out()
         stages.append(fit.stage)
-        V = np.hstack([Z, left_out])
-    fit = yield from _fit_stage(V, Q, weights, rng)
+        V = np.hstack([Z[some], left_out])
+    fit = yield from _fit_stage(V, own, share, rng)
     gradients = yield from _gradients(V[fit.places], *fit.stage)
     return lead, stages, V, gradients
 
 
-def _worse(one: Array, other: Array, Q: Array, weights: Array) -> bool:
-    """Whether some predictions have an error that is clearly larger than others'."""
-    first, second = (float(weights @ ((U - Q) ** 2).sum(axis=1)) for U in (one, other))
-    return CLEARLY * first > second
+def _fit_lead(
+    Z: Array, Q: Array, weights: Array, errors: Array, rng: np.random.Generator
+) -> Work[Lead | None]:
+    """Grids for those outputs that they predict clearly better than others did, if any."""
+    if len(Z) < LEAST_ROWS:
+        return None
+    trial = slice(None, None, -(-len(Z) // TRIAL_ROWS))
+    few, some, share = Z[trial], Q[trial], weights[trial]
+    _, left_out = yield from fit_boosted(few, some, share, TRIAL_GRIDS, rng)
+    found = share @ (left_out - some) ** 2 / share.sum()
+    hopeful = np.flatnonzero(found < PROMISING * errors)
+    if len(hopeful) == 0:
+        return None
+    grids, left_out = yield from fit_boosted(Z, Q[:, hopeful], weights, MOST_GRIDS, rng)
+    found = weights @ (left_out - Q[:, hopeful]) ** 2 / weights.sum()
+    better = np.flatnonzero(found < CLEARLY * errors[hopeful])
+    return Lead(grids.of(better), left_out[:, better]) if len(better) else None
 
 
-def apply_cascade(lead: Additive | None, stages: Sequence[Stage], Z: Array) -> Array:
+def apply_cascade(lead: BoostedGrids | None, stages: Sequence[Stage], Z: Array) -> Array:
     """The inputs, and what the last stage predicts for them."""
     V = first_inputs(lead, Z)
     for stage in stages:
@@ -138,7 +172,7 @@ def apply_cascade(lead: Additive | None, stages: Sequence[Stage], Z: Array) -> A
     return V
 
 
-def first_inputs(lead: Additive | None, Z: Array) -> Array:
+def first_inputs(lead: BoostedGrids | None, Z: Array) -> Array:
     """What the first stage sees."""
     return Z if lead is None else np.hstack([Z, lead.predict(Z)])
 

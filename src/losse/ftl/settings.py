@@ -165,7 +165,7 @@ class Settings:
         return Rows(X, Y, weights).take(weights > 0)
 
 
-DOUBLING = 8000
+DOUBLING = 2000
 """Rows from which an encoder is built at each doubling."""
 
 
@@ -186,7 +186,7 @@ class BuildSchedule:
     [1, 2, 7, 25, 100, 400, 800]
     >>> schedule = BuildSchedule(warm_up=32000, past=None)
     >>> [n for n in range(100, 40000) if schedule.is_due(n - 1, n)]
-    [125, 500, 2000, 8000, 16000, 32000]
+    [125, 500, 2000, 4000, 8000, 16000, 32000]
     """
 
     warm_up: int

@@ -151,6 +151,10 @@ class StateReader:
         """Whether an array of this shape is there."""
         return self._shapes.get(self._prefix + name, (None, None))[1] == shape
 
+    def has_array(self, name: str) -> bool:
+        """Whether an array is there."""
+        return self._prefix + name in self._shapes
+
     def require_shape(
         self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64
     ) -> None:
