@@ -167,8 +167,9 @@ def _hooks(clock: Clock, half: dict[str, Seconds]) -> Iterator[None]:
         (buffer.DynaReplayBuffer, "add", REPLAY),
         (buffer.DynaReplayBuffer, "sample", REPLAY),
         (buffer.DynaReplayBuffer, "_planned", LAYOUT),
-        (buffer, "imagine", STEP),
-        (imagination, "_actions", POLICY),
+        (imagination.Imagination, "minibatches", LAYOUT),
+        (imagination.Imagination, "imagine", STEP),
+        (imagination.Imagination, "_actions", POLICY),
         (buffer, "one_step_errors", ERRORS),
         (WorldModel, "update", LEARNING),
     ]

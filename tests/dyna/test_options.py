@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3")
 from losse.cli.train.command import Settings
 from losse.dyna import DynaOptions, DynaReplayBuffer, make_dyna
 from losse.dyna.agents import AGENTS
-from losse.dyna.models import METHODS
+from losse.dyna.models import MODELS
 from losse.dyna.options import Training
 from losse.dyna.search import SEARCH_CONTROLS
 from tests.dyna.agents import Line, small
@@ -66,7 +66,7 @@ def test_single_options_take_precedence_over_the_whole():
 
 @pytest.mark.parametrize(
     ("option", "names"),
-    [("agent", AGENTS), ("model", METHODS), ("search_control", SEARCH_CONTROLS)],
+    [("agent", AGENTS), ("model", MODELS), ("search_control", SEARCH_CONTROLS)],
 )
 def test_the_command_line_offers_what_the_registries_have(option, names, capsys):
     for name in names:

@@ -16,7 +16,7 @@ from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from losse.dyna.agents import Rows
 from losse.dyna.conversion import Conversion, require_observations
 from losse.dyna.divergence import DivergenceGuard, require_healthy
-from losse.dyna.imagination import imagine, require_std
+from losse.dyna.imagination import Imagination, imagination_of, require_std
 from losse.dyna.meter import Meter
 from losse.dyna.options import DynaOptions
 from losse.dyna.pool import Pool
@@ -25,6 +25,9 @@ from losse.world import WorldModel
 from losse.world.evaluation import one_step_errors
 from losse.world.transitions import Transitions
 
+_UNSAVED = (
+    "conversion", "_agent", "_model", "_imagination", "_guard", "_plans", "_drawn", "_pool",
+)  # fmt: skip
 _COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
@@ -122,6 +125,7 @@ handle_timeout_termination
         self.meter = Meter()
         self._agent: Any = None
         self._model: WorldModel | None = None
+        self._imagination: Imagination | None = None
         self._seed = seed
         self._rng = np.random.default_rng(seed)
         self._guard = DivergenceGuard()
@@ -155,9 +159,13 @@ handle_timeout_termination
                     f"the world model's {name} is {theirs}, but the agent's is {mine}: make the "
                     "model with the spaces of the agent."
                 )
+        imagination = None
+        if world_model is not None:
+            imagination = imagination_of(agent, world_model, self.options)
+            self._pool = imagination.pool(self._pool)
         if self._seed is None and self.size() == 0:
             self._rng = np.random.default_rng(agent.seed)
-        self._agent, self._model = agent, world_model
+        self._agent, self._model, self._imagination = agent, world_model, imagination
         if world_model is not None:
             world_model.use_past(self.past)
 
@@ -190,7 +198,7 @@ handle_timeout_termination
 
     def end_training_call(self) -> None:
         """Drop what was imagined: the next minibatch is the first of a new training call."""
-        self._plans: list[Rows] = []
+        self._plans: Transitions | None = None
         self._drawn = 0
 
     def flush(self) -> None:
@@ -229,12 +237,11 @@ handle_timeout_termination
         if n_imagined == 0:
             self._drawn += count
             return super().sample(batch_size, env)
-        columns = self._planned(n_imagined, env)
+        assert self._imagination is not None
+        made = self._planned(n_imagined, env)
         self._drawn += count
-        if n_imagined < batch_size:
-            real = self._columns(self.transitions(self._any(batch_size - n_imagined)), env)
-            columns = [_laid_out(imagined, *pair) for pair in zip(columns, real, strict=True)]
-        return self._samples(columns, env)
+        real = self.transitions(self._any(batch_size - n_imagined))
+        return self._imagination.minibatches(self, made, real, imagined, env)
 
     def transitions(self, rows: npt.NDArray[np.int64]) -> Transitions:
         """Stored transitions in the environment's units; row = step * n_envs + environment."""
@@ -264,35 +271,38 @@ handle_timeout_termination
         step, env = np.divmod(rows, self.n_envs)
         return self.dones[step, env] > 0
 
-    def _planned(self, n: int, env: Any) -> list[Rows]:
+    def _planned(self, n: int, env: Any) -> Transitions:
         """The next imagined rows: from the pool, or from those of a whole training call."""
         if self._pool.capacity:
             if not len(self._pool) or self._unimagined >= self.options.update_every:
                 rows = self.options.pool_rows * min(self._unimagined, self.options.update_every)
                 self._pool.add(self._imagined(max(1, rows), env))
                 self._unimagined = 0
-            return self._columns(self._pool.draw(n, self._rng), env)
-        if not self._plans or len(self._plans[0]) < n:
+            return self._pool.draw(n, self._rng)
+        plans = self._plans
+        if plans is None or len(plans) < n:
             agent = self._agent
             call = agent.gradient_steps if agent.gradient_steps > 0 else 1
             rest = self.options.imagined(self._drawn, max(0, call - self._drawn), agent.batch_size)
-            self._plans = self._columns(self._imagined(max(n, int(rest.sum())), env), env)
-        taken = [column[:n] for column in self._plans]
-        self._plans = [column[n:] for column in self._plans]
-        return taken
+            plans = self._imagined(max(n, int(rest.sum())), env)
+        if len(plans) == n:
+            self._plans = None
+            return plans
+        self._plans = plans.take(slice(n, None))
+        return plans.take(slice(n))
 
     def _imagined(self, n: int, env: Any) -> Transitions:
         """Rows that are imagined now."""
-        agent, model = self._agent, self._model
-        assert model is not None
+        assert self._model is not None
+        assert self._imagination is not None
         began = time.perf_counter()
-        visited = Visited(self, agent, env, self._rng)
-        made = imagine(agent, model, self.options, visited, n)
-        self._guard.require(made, model)
+        visited = Visited(self, self._agent, env, self._rng)
+        made = self._imagination.imagine(visited, n)
+        self._guard.require(self._imagination.sizes(made), self._model)
         self.meter.imagination_seconds += time.perf_counter() - began
         return made
 
-    def _columns(self, made: Transitions, env: Any) -> list[Rows]:
+    def columns(self, made: Transitions, env: Any) -> list[Rows]:
         """Transitions as the buffer keeps them, never cut off by a time limit."""
         return [
             self.conversion.buffer_obs(made.obs),
@@ -302,7 +312,7 @@ handle_timeout_termination
             self._normalize_reward(made.rewards.astype(np.float32)[:, None], env),
         ]
 
-    def _samples(self, columns: list[Rows], env: Any) -> Any:
+    def samples(self, columns: list[Rows], env: Any) -> Any:
         """Columns as agents take them, observations normalised by ``env``."""
         obs, actions, next_obs, *others = columns
         columns = [self.seen(obs, env), actions, self.seen(next_obs, env), *others]
@@ -330,7 +340,7 @@ handle_timeout_termination
         """Plain values, without agent and model, and without rows that are empty still."""
         state = vars(self) | {"options": asdict(self.options), "meter": asdict(self.meter)}
         state |= {"guard": self._guard.largest, "pool": self._pool.state()}
-        for name in ("conversion", "_agent", "_model", "_guard", "_plans", "_drawn", "_pool"):
+        for name in _UNSAVED:
             del state[name]
         if not self.full:
             state |= {name: state[name][: self.pos].copy() for name in _COLUMNS}
@@ -344,16 +354,10 @@ handle_timeout_termination
         self._pool = Pool.restored(state.pop("pool"))
         self.__dict__.update(state)
         self.conversion = Conversion(self.observation_space, self.action_space)
-        self._agent = self._model = None
+        self._agent = self._model = self._imagination = None
         self.end_training_call()
         for name in () if self.full else _COLUMNS:
             filled = state[name]
             whole = np.zeros((self.buffer_size, *filled.shape[1:]), dtype=filled.dtype)
             whole[: len(filled)] = filled
             setattr(self, name, whole)
-
-
-def _laid_out(imagined: npt.NDArray[np.bool_], made: Rows, real: Rows) -> Rows:
-    rows = np.empty((len(imagined), *made.shape[1:]), dtype=np.result_type(made, real))
-    rows[imagined], rows[~imagined] = made, real
-    return rows

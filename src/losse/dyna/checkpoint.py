@@ -36,6 +36,7 @@ _PREFIX = "checkpoint-"
 _NOTES = "notes.json"
 _MODELS = {
     "LosseWorldModel": "world_model.losse",
+    "JaxWorldModel": "world_model.jax",
     "NeuralWorldModel": "world_model.neural",
     "PerfectModel": "world_model.perfect",
 }

@@ -54,13 +54,14 @@ class DynaDictReplayBuffer(DynaReplayBuffer):
             return {key: super(DynaDictReplayBuffer, self).to_torch(a) for key, a in array.items()}
         return super().to_torch(array, copy)
 
-    def _samples(self, columns: list[Rows], env: Any) -> Any:
-        return DictReplayBufferSamples(*super()._samples(columns, env)[:5])
+    def samples(self, columns: list[Rows], env: Any) -> Any:
+        """Columns as agents take them: observations are Dicts."""
+        return DictReplayBufferSamples(*super().samples(columns, env)[:5])
 
     def _get_samples(self, batch_inds: npt.NDArray[np.int64], env: Any = None) -> Any:
         chosen = self._rng.integers(self.n_envs, size=len(batch_inds))
         happened = self.transitions(batch_inds * self.n_envs + chosen)
-        return self._samples(self._columns(happened, env), env)
+        return self.samples(self.columns(happened, env), env)
 
     def _flat(self, name: str, obs: Any) -> Rows:
         return flat("observation_space", self.agent_space).rows(name, obs)

@@ -38,12 +38,12 @@ class DivergenceGuard:
 
     def see(self, happened: Transitions) -> None:
         """Take note of real transitions."""
-        for name, size in _sizes(happened).items():
+        for name, size in sizes(happened).items():
             self.largest[name] = max(self.largest[name], size)
 
-    def require(self, imagined: Transitions, model: WorldModel) -> None:
-        """Raise `FloatingPointError` if these cannot be true."""
-        for name, size in _sizes(imagined).items():
+    def require(self, imagined: Mapping[str, float], model: WorldModel) -> None:
+        """Raise `FloatingPointError` if rows with these `sizes` cannot be true."""
+        for name, size in imagined.items():
             if not size <= TOO_FAR * (1.0 + self.largest[name]):
                 raise FloatingPointError(
                     f"the world model has diverged: after {model.n_transitions} transitions "
@@ -54,7 +54,7 @@ class DivergenceGuard:
                 )
 
 
-def _sizes(rows: Transitions) -> dict[str, float]:
+def sizes(rows: Transitions) -> dict[str, float]:
     """Largest absolute values of observations and rewards."""
     named = {"observations": rows.next_obs, "rewards": rows.rewards}
     return {name: float(np.abs(values).max(initial=0.0)) for name, values in named.items()}

@@ -17,6 +17,7 @@ from losse.dyna.agents import require_suitable_agent
 from losse.dyna.buffer import DynaReplayBuffer
 from losse.dyna.conversion import require_observations
 from losse.dyna.dict_buffer import buffer_class
+from losse.dyna.imagination import require_together
 from losse.dyna.models import MODEL_FREE, check_model, model_for
 from losse.dyna.options import DynaOptions
 from losse.world import WorldModel
@@ -74,7 +75,8 @@ def make_dyna(
         unnormalised data; the agent sees what it imagines normalised, like all the rest.
     world_model
         ``"losse"``, one of the neural baselines ``"full-replay"``, ``"online"``, ``"si"``,
-        ``"coreset"``, or a `WorldModel`. ``"model-free"`` is the agent alone, with one gradient
+        ``"coreset"``, or a `WorldModel`. ``"jax"`` is ``"losse"`` in its functional form: an agent
+        of SBX then imagines on JAX's device. ``"model-free"`` is the agent alone, with one gradient
         step per training call. ``"model-free-matched"`` takes as many as with planning, all on
         real transitions: what a model has to beat. ``"oracle"`` is the truth about ``env``
         instead of a model, for those in `losse.envs.true_dynamics.KNOWN`.
@@ -117,6 +119,7 @@ def make_dyna(
         raise TypeError(f"env={env!r} is no environment: give one of Gymnasium's, or its id.")
     require_observations(env.observation_space)
     require_suitable_agent(agent_class.__name__.lower(), env.action_space)
+    require_together(agent_class, world_model, env.observation_space)
     policy = _suitable_policy(agent_class, policy, env.observation_space)
     n_gradient_steps = 1 if world_model == "model-free" else 1 + options.planning_steps
     agent_arguments.setdefault("gradient_steps", n_gradient_steps)

@@ -7,27 +7,29 @@ from typing import Any
 
 import gymnasium
 
-from losse.world import PerfectModel, WorldModel, make_world_model
-from losse.world.registry import METHODS as WORLD_MODELS
+from losse.world import PerfectModel, WorldModel, make_world_model, registry
 
 MODEL_FREE = ("model-free", "model-free-matched")
 """No model; with as many gradient steps as without one usual, or as many as with planning."""
 ORACLE = "oracle"
 """The truth instead of a model."""
-METHODS = (*WORLD_MODELS, *MODEL_FREE, ORACLE)
+METHODS = (*registry.METHODS, *MODEL_FREE, ORACLE)
+"""Methods that tables compare."""
+MODELS = (*registry.MODELS, *MODEL_FREE, ORACLE)
+"""All names that an agent can be given for a model."""
 
 
 def check_model(world_model: Any, options: Mapping[str, Any] | None) -> None:
     """Raise unless there can be such a model."""
     if isinstance(world_model, str):
-        if world_model not in METHODS:
+        if world_model not in MODELS:
             raise ValueError(
-                f"world_model={world_model!r} is not known: use one of {', '.join(METHODS)}, or a "
+                f"world_model={world_model!r} is not known: use one of {', '.join(MODELS)}, or a "
                 "WorldModel."
             )
     elif not isinstance(world_model, WorldModel):
         raise TypeError(f"world_model={world_model!r} is neither a WorldModel nor a name.")
-    if options and world_model not in WORLD_MODELS:
+    if options and world_model not in registry.MODELS:
         raise ValueError(f"model_options={dict(options)} have no use with {world_model!r}.")
 
 

@@ -18,10 +18,10 @@ from gymnasium import spaces
 
 from losse.checks import check_count
 from losse.dyna.agents import AGENTS, BACKENDS
-from losse.dyna.models import METHODS
+from losse.dyna.models import MODELS
 from losse.dyna.search import SEARCH_CONTROLS
 from losse.envs.terminations import known_termination
-from losse.world.registry import METHODS as WORLD_MODELS
+from losse.world.registry import MODELS as WORLD_MODELS
 
 ALTERNATE = "alternate"
 AUTO = "auto"
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 else:  # the command line reads its choices from these
     AgentName = Literal[tuple(AGENTS)]
     BackendName = Literal[BACKENDS]
-    ModelName = Literal[METHODS]
+    ModelName = Literal[MODELS]
     SearchName = Literal[tuple(SEARCH_CONTROLS)]
 
 
@@ -195,9 +195,9 @@ class Training:
     backend
         Library of the agent: auto is SBX (JAX) where it has the agent, else SB3 (PyTorch).
     model
-        World model. Without one: model-free takes one gradient step per training call,
-        model-free-matched as many as with planning. With oracle the model is the truth, for
-        environments in which it is known.
+        World model; jax is losse in its functional form, for agents of SBX. Without one: model-free
+        takes one gradient step per training call, model-free-matched as many as with planning. With
+        oracle the model is the truth, for environments in which it is known.
     termination
         Whether the model learns how episodes end, or knows the rule of the environment.
     steps
@@ -258,7 +258,7 @@ class Training:
                 check_count(name, getattr(self, name))
         check_choice("agent", self.agent, AGENTS)
         check_choice("backend", self.backend, BACKENDS)
-        check_choice("model", self.model, METHODS)
+        check_choice("model", self.model, MODELS)
         check_choice("termination", self.termination, ("learned", "known"))
         self.rules()  # raises where they are not known
 

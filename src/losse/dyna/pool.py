@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from losse.world.transitions import Transitions
 
@@ -44,10 +45,10 @@ class Pool:
         """Add transitions of dense arrays; of too many, the last are kept."""
         made = made.take(slice(-self.capacity, None))
         rows = (self._next + np.arange(len(made))) % self.capacity
-        for name, column in Transitions(*made).columns.items():  # a rollout has more columns
-            if name not in self._columns:
-                self._columns[name] = np.zeros((self.capacity, *column.shape[1:]), column.dtype)
-            self._columns[name][rows] = column
+        columns = Transitions(*made).columns  # a rollout has more
+        if not self._columns:
+            self._columns = {name: self._empty(column) for name, column in columns.items()}
+        self._put(rows, columns)
         self._next = (self._next + len(made)) % self.capacity
         self._size = min(self._size + len(made), self.capacity)
 
@@ -59,7 +60,7 @@ class Pool:
     def state(self) -> dict[str, Any]:
         """Plain values that `restored` takes, the oldest row first."""
         rows = (self._next - self._size + np.arange(self._size)) % self.capacity
-        columns = {name: column[rows] for name, column in self._columns.items()}
+        columns = {name: np.asarray(column)[rows] for name, column in self._columns.items()}
         return {"capacity": self.capacity, "columns": columns}
 
     @classmethod
@@ -69,3 +70,12 @@ class Pool:
         if state["columns"]:
             pool.add(Transitions(**state["columns"]))
         return pool
+
+    def _empty(self, column: Any) -> Any:
+        """Room for a column."""
+        return np.zeros((self.capacity, *column.shape[1:]), column.dtype)
+
+    def _put(self, rows: npt.NDArray[np.int64], columns: Mapping[str, Any]) -> None:
+        """Write rows into the columns."""
+        for name, column in columns.items():
+            self._columns[name][rows] = column

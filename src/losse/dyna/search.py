@@ -56,7 +56,7 @@ class Visited:
         self.conversion = buffer.conversion
         self._buffer = buffer
         self._agent = agent
-        self._normaliser = normaliser
+        self.normaliser = normaliser
 
     def __len__(self) -> int:
         return self._buffer.size() * self._buffer.n_envs
@@ -93,8 +93,8 @@ class Visited:
         """Absolute TD errors of the agent's values at these rows."""
         happened = self.transitions(rows)
         rewards = np.asarray(happened.rewards, dtype=np.float64)
-        if self._normaliser is not None:
-            rewards = self._normaliser.normalize_reward(rewards)
+        if self.normaliser is not None:
+            rewards = self.normaliser.normalize_reward(rewards)
         future = np.where(happened.terminated, 0.0, self.values(happened.next_obs))
         scaled = self.conversion.buffer_actions(happened.actions)
         present = action_values(self._agent, self.seen(happened.obs), scaled)
@@ -102,7 +102,7 @@ class Visited:
 
     def seen(self, obs: Rows) -> Any:
         """Observations as the agent sees them."""
-        return self._buffer.seen(obs, self._normaliser)
+        return self._buffer.seen(obs, self.normaliser)
 
 
 def uniform(visited: Visited, n: int) -> Rows:

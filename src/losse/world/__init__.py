@@ -7,6 +7,7 @@ from losse.extras import import_on_use
 if TYPE_CHECKING:
     from losse.world.evaluation import evaluate
     from losse.world.imagined import ImaginedEnv
+    from losse.world.jax.model import JaxWorldModel
     from losse.world.losse.model import LosseWorldModel
     from losse.world.model import WorldModel
     from losse.world.neural.model import NeuralWorldModel
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ImaginedEnv",
+    "JaxWorldModel",
     "LosseWorldModel",
     "NeuralWorldModel",
     "PerfectModel",
@@ -27,11 +29,12 @@ __all__ = [
     "make_world_model",
 ]
 
-# Only neural models need JAX, and only some of the rest Gymnasium.
+# Only some models need JAX, and only some of the rest Gymnasium.
 __getattr__ = import_on_use(
     __name__,
     {
         "ImaginedEnv": "imagined",
+        "JaxWorldModel": "jax.model",
         "LosseWorldModel": "losse.model",
         "NeuralWorldModel": "neural.model",
         "PerfectModel": "perfect",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -53,9 +53,12 @@ class WorldModel(Guarded, ABC):
         Held while the model learns, predicts or is copied.
     has_std
         Whether the model knows how sure it is, so that `step` can return standard deviations.
+    on_device
+        Whether it has a `dynamics`, whose steps stay on JAX's device.
     """
 
-    has_std = False
+    has_std: ClassVar[bool] = False
+    on_device: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Registry of world models: by the names of their methods in tables, records and commands."""
 
+import inspect
 from typing import Any
 
 from gymnasium import spaces
@@ -8,6 +9,11 @@ from losse.world.model import WorldModel
 from losse.world.neural.memories import MEMORIES
 
 METHODS = ("losse", *MEMORIES)
+"""Methods that tables compare."""
+FUNCTIONAL = "jax"
+"""The method "losse" in its functional form, which imagines on JAX's device."""
+MODELS = (*METHODS, FUNCTIONAL)
+"""All names of world models."""
 
 
 def make_world_model(
@@ -24,7 +30,7 @@ def make_world_model(
     ----------
     method
         ``"losse"``, or a `NeuralWorldModel` with one of the memories ``"full-replay"``,
-        ``"online"``, ``"si"``, ``"coreset"``.
+        ``"online"``, ``"si"``, ``"coreset"``, or ``"jax"``, which is a `JaxWorldModel`.
     observation_space, action_space, seed, options
         As in the class.
 
@@ -37,11 +43,23 @@ def make_world_model(
     if method == "losse":
         from losse.world.losse.model import LosseWorldModel
 
-        return LosseWorldModel(observation_space, action_space, seed=seed, **options)
-    if method in MEMORIES:
-        from losse.world import NeuralWorldModel  # its error names the extra to install
+        kind: Any = LosseWorldModel
+    elif method == FUNCTIONAL:
+        from losse.world import JaxWorldModel  # its error names the extra to install
 
-        return NeuralWorldModel(
-            observation_space, action_space, memory=method, seed=seed, **options
-        )
-    raise ValueError(f"method={method!r} is not known: use one of {', '.join(METHODS)}.")
+        kind = JaxWorldModel
+    elif method in MEMORIES:
+        from losse.world import NeuralWorldModel
+
+        kind, options = NeuralWorldModel, {"memory": method} | options
+    else:
+        raise ValueError(f"method={method!r} is not known: use one of {', '.join(MODELS)}.")
+    known = list(inspect.signature(kind).parameters)[2:]
+    for name, value in options.items():
+        if name not in known:
+            raise TypeError(
+                f"{name}={value!r} is not an option of {kind.__name__}: use one of "
+                f"{', '.join(known)}."
+            )
+    model: WorldModel = kind(observation_space, action_space, seed=seed, **options)
+    return model

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from losse.encoders import Encoder, LosseEncoder
 from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import Rows
-from losse.ftl.leader import Predictor
 from losse.ftl.learner import Learner
 from losse.ftl.settings import Settings, Source
 from losse.storage.state import State, StateReader, nested
@@ -84,11 +83,14 @@ class Learners:
         Number of learners.
     n_targets
         Width of the targets.
+    kind
+        What learns: `Learner`, or a class with the same verbs.
     """
 
-    def __init__(self, settings: Settings, count: int, n_targets: int) -> None:
+    def __init__(self, settings: Settings, count: int, n_targets: int, kind: Any = Learner) -> None:
         self.settings = settings
-        self.started: dict[int, Learner] = {}
+        self.started: dict[int, Any] = {}
+        self._kind = kind
         self._count = count
         self._n_targets = n_targets
 
@@ -114,7 +116,7 @@ class Learners:
         rows = Rows(X[order], targets[order], np.ones(len(X)))
         parts = {k: rows[part] for k, part in parts_of}
         # Those that are new need memory, which may be refused: before any other has learned.
-        new = {k: Learner(self.settings, part)
+        new = {k: self._kind(self.settings, part)
                for k, part in parts.items() if k not in self.started}  # fmt: skip
         for k, part in parts.items():
             if k in self.started:
@@ -146,9 +148,7 @@ class Learners:
         frozen = {k: learner.frozen() for k, learner in self.started.items()}
         return lambda X, actions: self._predicted(frozen, X, actions)
 
-    def _predicted(
-        self, started: Mapping[int, Learner | Predictor], X: Array, actions: npt.NDArray[Any]
-    ) -> Array:
+    def _predicted(self, started: Mapping[int, Any], X: Array, actions: npt.NDArray[Any]) -> Array:
         if self._count == 1 and started:
             return started[0].predict(X)
         order, parts = self._grouped(actions)
@@ -189,7 +189,7 @@ class Learners:
 
     def empty(self) -> Learners:
         """Learners of the same settings, none of which has been started."""
-        return Learners(self.settings, self._count, self._n_targets)
+        return Learners(self.settings, self._count, self._n_targets, self._kind)
 
     def like(self) -> Learners:
         """Learners with the encoders of these that have learned nothing."""
@@ -209,7 +209,7 @@ class Learners:
 
     def merge(self, *others: Learners) -> None:
         """Add what other learners have learned, which can be merged."""
-        changed: dict[int, Learner] = {}
+        changed: dict[int, Any] = {}
         for other in others:
             for k, theirs in other.started.items():
                 mine = changed.get(k) or self.started.get(k) or theirs.empty_like()
@@ -231,7 +231,7 @@ class Learners:
         for k in saved.counts("started", at_most=self._count):
             if k >= self._count or k in self.started:
                 saved.refuse(f"started names regressor {k}, which does not exist or is there twice")
-            learner = Learner.read(self.settings, saved.part(f"regressor{k}"))
+            learner = self._kind.read(self.settings, saved.part(f"regressor{k}"))
             if (learner.n_features, learner.n_outputs) != (n_inputs, self._n_targets):
                 saved.refuse(f"regressor {k} does not suit its spaces")
             self.started[k] = learner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from gymnasium import spaces
 from losse.checks import check_count
 from losse.ftl import FTLRegressor
 from losse.ftl.kept_rows import KeptRows, Rows
+from losse.ftl.learner import Learner
 from losse.ftl.settings import Settings
 from losse.interrupts import deferred_interrupts
 from losse.locking import UNCOPIED, locked
@@ -82,6 +83,8 @@ class LosseWorldModel(CheckpointedModel):
 
     kind = "losse.LosseWorldModel"
     has_std = True
+    learner: ClassVar[Any] = Learner
+    """What learns: `Learner`, or a class with the same verbs."""
 
     def __init__(
         self,
@@ -100,11 +103,11 @@ class LosseWorldModel(CheckpointedModel):
         check_count("seed", seed, at_least=0)
         self.per_action = bool(per_action) and self.actions.discrete
         width = Inputs(self.observations, self.actions, with_actions=not self.per_action).width
-        settings = settings_of(regressor, width, self.actions.continuous, seed)
+        settings = self._settings_of(regressor, width, seed)
         self._standardised = not scales_itself(settings.encoder)
         self.inputs = self._new_inputs()
         n_learners = self.actions.width if self.per_action else 1
-        self.learners = Learners(settings, n_learners, self._n_targets)
+        self.learners = Learners(settings, n_learners, self._n_targets, self.learner)
         self._warm_up = warm_up
         self._scaled_at = 0  # rows from which the scaling was learned
         self.kept: KeptRows | None = None
@@ -249,6 +252,10 @@ class LosseWorldModel(CheckpointedModel):
 
     def _predict_std(self, states: Array, actions: npt.NDArray[Any]) -> tuple[Array, Array]:
         return self.learners.predict_std(self.inputs.matrix(states, actions), actions)
+
+    def _settings_of(self, regressor: Any, width: int, seed: int) -> Settings:
+        """Settings of each learner, checked."""
+        return settings_of(regressor, width, self.actions.continuous, seed)
 
     def _new_inputs(self) -> Inputs:
         return Inputs(
