@@ -12,7 +12,7 @@ from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaCallback, DynaReplayBuffer
-from losse.dyna.imagination import COMPARED, imagine
+from losse.dyna.imagination import COMPARED, Imagination
 from losse.dyna.search import Visited
 from losse.world import WorldModel
 from tests.dyna.agents import Line, small
@@ -182,15 +182,19 @@ def test_imagination_ends_where_the_model_is_less_sure_than_lately(horizon):
     agent.learn(200)
     buffer = agent.replay_buffer
     visited = Visited(buffer, agent, None, np.random.default_rng(0))
-    everywhere = imagine(agent, model, buffer.options, visited, 400)
-    near = imagine(agent, model, replace(buffer.options, sure_share=0.5), visited, 400)
+
+    def imagined(share):
+        options = replace(buffer.options, sure_share=share)
+        return Imagination(agent, model, options).imagine(visited, 400)
+
+    everywhere, near = imagined(None), imagined(0.5)
     places = buffer.observations[:200, 0, 0]
     assert everywhere.obs.max() > np.quantile(places, 0.9)
     assert np.quantile(places, 0.3) < near.obs.max() < np.quantile(places, 0.7)
     assert len(near) == 400
     assert not near.terminated.any()
     model.surprise = 1e6
-    nowhere = imagine(agent, model, replace(buffer.options, sure_share=1.0), visited, 400)
+    nowhere = imagined(1.0)
     assert len(nowhere) == 400
     assert np.isin(nowhere.obs, places).all()  # single steps from visited states
 
