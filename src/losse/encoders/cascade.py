@@ -35,6 +35,7 @@ LEAST_ROWS = 400
 TRIAL_ROWS, TRIAL_GRIDS = 2000, 60
 """Of a trial: outputs whose error is larger there than that of a first stage are left out."""
 MOST_GRIDS = 400
+"""Of the fit to all rows that follows the trial."""
 HIDDEN = 500
 """Directions of a stage, at most; never more than rows."""
 INPUTS = 3
