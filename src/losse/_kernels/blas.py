@@ -1,6 +1,6 @@
-"""Triangular solves inside a larger array, through the pointer that SciPy exports.
+"""Products and triangular solves inside larger arrays, through the pointers that SciPy exports.
 
-SciPy's own wrapper copies a matrix that is part of a larger one; a factor that grows row by row
+SciPy's own wrappers copy a matrix that is part of a larger one; a factor that grows row by row
 would be copied with every batch. The address is an argument, not a global, because a kernel
 that closes over a pointer cannot be cached on disk.
 """
@@ -18,8 +18,8 @@ from losse._kernels.jit import kernel
 
 
 @functools.cache
-def _trsm_address() -> int:
-    return int(get_cython_function_address("scipy.linalg.cython_blas", "dtrsm"))
+def _address(routine: str) -> int:
+    return int(get_cython_function_address("scipy.linalg.cython_blas", routine))
 
 
 @intrinsic
@@ -66,4 +66,44 @@ def solve_lower(L: Any, X: Any, *, transposed: bool = False) -> None:
     """
     if len(X):
         assert L.strides[1] == X.strides[1] == 8, "rows must be contiguous doubles"
-        _trsm(_trsm_address(), L, X, transposed)
+        _trsm(_address("dtrsm"), L, X, transposed)
+
+
+@kernel
+def _gemm(routine, left, right, out, factor):  # type: ignore[no-untyped-def]
+    # In Fortran's eyes: out^T += right^T left.
+    letters = np.array([78, 84], dtype=np.uint8)  # N T
+    sizes = np.array(
+        [
+            out.shape[1], out.shape[0], left.shape[0],
+            right.strides[0] // 8, left.strides[0] // 8, out.strides[0] // 8,
+        ],
+        dtype=np.int32,
+    )  # fmt: skip
+    factors = np.array([factor, 1.0])
+    flag, size, number = letters.ctypes.data, sizes.ctypes.data, factors.ctypes.data
+    _call(
+        routine,
+        (
+            flag, flag + 1, size, size + 4, size + 8, number, right.ctypes.data, size + 12,
+            left.ctypes.data, size + 16, number + 8, out.ctypes.data, size + 20,
+        ),
+    )  # fmt: skip
+    return letters[0] + sizes[0] + factors[0]
+
+
+def add_product(left: Any, right: Any, out: Any, factor: float = 1.0) -> None:
+    """Add factor left^T right to ``out``; all may be parts of larger row-major arrays.
+
+    >>> out = np.zeros((3, 4))
+    >>> add_product(np.ones((5, 2)), np.ones((5, 2)), out[1:, :2], -1.0)
+    >>> out[1]
+    array([-5., -5.,  0.,  0.])
+    """
+    if not (left.size and right.size):
+        return
+    if not (left.dtype == out.dtype == np.float64):
+        out += factor * (left.T @ right)
+        return
+    assert left.strides[1] == right.strides[1] == out.strides[1] == 8, "rows must be contiguous"
+    _gemm(_address("dgemm"), left, right, out, float(factor))

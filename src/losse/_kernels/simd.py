@@ -7,6 +7,7 @@ its own set-up than on arithmetic. Arrays read this way should start on a 64-byt
 """
 
 import math
+import mmap
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ LINE = 64
 """Bytes in a cache line."""
 LANES = LINE // 8
 """Doubles in a line."""
+LARGE = 1 << 22
+"""Bytes from which an array has pages of its own."""
 
 
 def padded(length: int, dtype: npt.DTypeLike = np.float64) -> int:
@@ -36,11 +39,18 @@ def padded(length: int, dtype: npt.DTypeLike = np.float64) -> int:
 
 
 def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-    """Zeros that start on a 64-byte boundary, unless they are too few for that to matter."""
+    """Zeros that start on a 64-byte boundary, unless they are too few for that to matter.
+
+    The system provides pages only as they are written. For large arrays NumPy would ask for pages
+    of two megabytes, of which the first write to each can take many milliseconds.
+    """
     dtype = np.dtype(dtype)
     size = math.prod(shape)
     if size < 256:
         return np.zeros(shape, dtype)
+    if size * dtype.itemsize >= LARGE and hasattr(mmap, "MAP_PRIVATE"):
+        pages = mmap.mmap(-1, size * dtype.itemsize, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return np.frombuffer(pages, dtype).reshape(shape)
     raw = np.zeros(size + LINE // dtype.itemsize, dtype)
     first = -raw.ctypes.data % LINE // dtype.itemsize
     return raw[first : first + size].reshape(shape)

@@ -7,7 +7,7 @@ import numpy as np
 from losse.checks import check_count, check_targets
 from losse.encoders.base import Encoder, ScalingChoice, learn_scaling
 from losse.encoders.boosted import BoostedGrids
-from losse.encoders.cascade import Stage, apply_cascade, first_inputs, fit_cascade
+from losse.encoders.cascade import Stage, apply_cascade, fit_cascade, seeing_first
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.losse import LosseEncoder
 from losse.encoders.polish import held_out, polish
@@ -134,7 +134,7 @@ class AdaptiveEncoder(SoftGridEncoder):
         if axes is None:  # nothing bends
             axes = few_inputs(rng, V.shape[1], (self.n_grids, 2), min(2, V.shape[1]))
         self.offset_ = rng.normal(scale=OFFSET, size=(self.n_grids, 2))
-        seen = first_inputs(self._lead, Z)
+        seen = yield from seeing_first(self._lead, Z)
         if lead is not None:
             seen[learned, Z.shape[1] :] = lead.left_out
         self._stages = yield from polish(stages, seen, Z.shape[1], Q, weights, rng)

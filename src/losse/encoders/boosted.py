@@ -39,7 +39,7 @@ MOST_ROWS, MOST_INPUTS, MOST_OUTPUTS = 8000, 64, 2
 Of more, so many are drawn for each grid."""
 Places = npt.NDArray[np.int64]
 # Operations that take as long as counting a row.
-_COUNT = 100.0
+_COUNT = 120.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def fit_boosted(
     bins = np.empty(Z.shape[::-1], dtype=np.uint8)
     for own, column, binned in zip(edges, Z.T, bins, strict=True):
         binned[:] = np.searchsorted(own, column)
-        yield n * _COUNT
+        yield n * 50.0 * _COUNT
     share = weights / weights.mean()
     constant = share @ Q / n
     fold = np.arange(n) // STRETCH % FOLDS

@@ -48,7 +48,7 @@ FIRST_RIDGE = 1e-3
 RIDGES = (1e-4, 1e-3, 1e-2)
 """Of which a stage takes the one with the least error on rows left out."""
 # Operations that take as long as a unit of a stage.
-_BEND = 200.0
+_BEND = 600.0
 # Where tanh is one in single precision.
 _FAR = 20.0
 
@@ -178,6 +178,15 @@ def first_inputs(lead: BoostedGrids | None, Z: Array) -> Array:
     return Z if lead is None else np.hstack([Z, lead.predict(Z)])
 
 
+def seeing_first(lead: BoostedGrids | None, Z: Array) -> Work[Array]:
+    """What `first_inputs` returns, as work in units."""
+    parts = []
+    for part in blocks(len(Z), 2e4):
+        parts.append(first_inputs(lead, Z[part]))
+        yield (part.stop - part.start) * 2e4
+    return np.concatenate(parts)
+
+
 @dataclass(frozen=True, eq=False)
 class _Fit:
     """A stage, and what it takes to tell its predictions of rows left out."""
@@ -216,7 +225,7 @@ def _features(V: Array, P: Array, offsets: Array, root: Array) -> Work[Array]:
     """Features of a stage, its units in single precision; each row times its root."""
     n, d = V.shape
     m = P.shape[1]
-    F = np.empty((n, m + d + 1))
+    F = aligned((n, m + d + 1))
     single = offsets.astype(np.float32)
     for part in blocks(n, m * (_BEND + 2 * d)):
         H, _ = _squashed(V[part], P, single)
@@ -240,16 +249,18 @@ def _gate(H: Single) -> Single:
 
 def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     """Of all outputs at some rows, without their means: linear terms make no difference."""
-    H, slope = _squashed(V, P, offsets.astype(np.float32))
-    S = _gate(H)
-    slope *= S * (1 + 2 * H * (1 - S))
-    slope -= slope.mean(axis=0)
     m, outputs = P.shape[1], W.shape[1]
-    yield len(V) * m * (2.0 * _BEND)
+    slope = np.empty((len(V), m), np.float32)
+    for part in blocks(len(V), m * _BEND):
+        H, slope[part] = _squashed(V[part], P, offsets.astype(np.float32))
+        S = _gate(H)
+        slope[part] *= S * (1 + 2 * H * (1 - S))
+        yield (part.stop - part.start) * m * _BEND
+    slope -= slope.mean(axis=0)
     out = np.empty((len(V), outputs, len(P)))
     for k in range(outputs):
         out[:, k] = (slope * W[:m, k].astype(np.float32)) @ P.T
-        yield len(V) * m * (20.0 + 2.0 * len(P))
+        yield len(V) * m * (60.0 + 2.0 * len(P))
     return out
 
 

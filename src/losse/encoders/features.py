@@ -189,7 +189,7 @@ class SparseFeatures(Features):
     def room(self, n: int) -> "SparseFeatures":
         """Uninitialised features of the same kind for n rows."""
         shape = (n, self.indices.shape[1])
-        return SparseFeatures(np.empty(shape, dtype=np.int32), np.empty(shape), self.dimension)
+        return SparseFeatures(aligned(shape, np.int32), aligned(shape), self.dimension)
 
     def put(self, start: int, rows: "SparseFeatures") -> None:
         """Overwrite the rows from ``start`` on."""

@@ -161,7 +161,7 @@ class _Descent:
                 U, *_ = _forward(part, V)
                 V = np.hstack([Z, U])
             total += float(self._share[some] @ ((U - self._Q[some]) ** 2).mean(axis=1))
-            yield self._cost(len(some))
+            yield 1.6 * self._cost(len(some))
         return total / float(self._share[rows].sum())
 
     def step(self, rows: npt.NDArray[np.int64], rate: float) -> float:

@@ -6,8 +6,8 @@ The residuals of a row under the fit of all others follow in closed form from on
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky
 from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
-from scipy.linalg.lapack import dtrtri
 
+from losse._kernels.blas import add_product
 from losse.typing import Array
 from losse.work import Work, blocks
 
@@ -35,8 +35,8 @@ def _factoring(A: Array, ridge: float) -> Work[Array]:
                 M[first:last, first:last] = L
                 below = dtrsm(1.0, L, M[last:, first:last], side=1, lower=1, trans_a=1)
                 M[last:, first:last] = below
-                M[last:, last:] -= below @ below.T
-                yield 2.0 * _BLOCK * float(len(M) - first) ** 2
+                add_product(below.T, below.T, M.T[last:, last:], -1.0)
+                yield 3.0 * _BLOCK * float(len(M) - first) ** 2
             return M
         except LinAlgError:  # inputs that are large and not scaled
             ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
@@ -55,7 +55,7 @@ def ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["Primal | D
     for ridge in tried:
         L = yield from _factoring(system, ridge * n)
         fit = kind(F, Q, L, cho_solve((L, True), right, check_finite=False))
-        yield 2.0 * len(L) ** 2 * Q.shape[1]
+        yield 8.0 * len(L) ** 2 * Q.shape[1]
         error = 0.0
         if len(ridges) > 1:
             residual = yield from fit.residuals(judges)
@@ -91,8 +91,8 @@ class Primal:
         n, D = F.shape
         L, divide, cost = self._L, dtrsm, 2.0 * D * (D + Q.shape[1])
         if n > D:  # so that an inverse is worth its making
-            L, divide, cost = dtrtri(L, lower=1)[0], dtrmm, D * (D + 2.0 * Q.shape[1])
-            yield 1.0 * D**3
+            L, divide = (yield from _inverse(L)), dtrmm
+            cost = D * (D + 2.0 * Q.shape[1])
         out = np.empty(Q.shape)
         for part in blocks(n, cost):
             half = divide(1.0, L, F[part].T, lower=1)
@@ -123,18 +123,19 @@ class Dual:
     def residuals(self, which: slice) -> Work[Array]:
         """Residuals of some rows under the fit of all others."""
         if self._diagonal is None:
-            self._diagonal = yield from _inverse_diagonal(self._L)
+            # of (L L^T)^-1
+            inverse = yield from _inverse(self._L)
+            self._diagonal = np.einsum("ij,ij->j", inverse, inverse)
         return np.asarray(self._dual[which] / self._diagonal[which, None])
 
 
-def _inverse_diagonal(L: Array) -> Work[Array]:
-    """Diagonal of (L L^T)^-1: squared columns of L^-1, which are zero above the diagonal."""
+def _inverse(L: Array) -> Work[Array]:
+    """L^-1, which is zero above the diagonal."""
     n = len(L)
-    diagonal = np.empty(n)
+    inverse = np.zeros((n, n), order="F")
     for first in range(0, n, _BLOCK):
         last = min(first + _BLOCK, n)
         columns = np.eye(n - first, last - first, order="F")
-        half = dtrsm(1.0, L[first:, first:], columns, lower=1, overwrite_b=1)
-        diagonal[first:last] = np.einsum("ij,ij->j", half, half)
-        yield float(_BLOCK) * (n - first) ** 2
-    return diagonal
+        inverse[first:, first:last] = dtrsm(1.0, L[first:, first:], columns, lower=1, overwrite_b=1)
+        yield 3.0 * _BLOCK * (n - first) ** 2
+    return inverse

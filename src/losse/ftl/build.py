@@ -30,12 +30,13 @@ LEAST_ROWS = 100
 """Rows below which targets say too little of directions."""
 TESTED, LEAST_TESTED = 8, 64
 """One in so many rows tests ridges when an encoder is built, if there are as many."""
-PER_ROW = 2e8
-"""Cost that a row pays: some milliseconds."""
-AT_ONCE = 8
-"""A call that brings one in so many rows pays for the whole build."""
-MANY, STEP = 256, 4
-"""Rows that came in the meantime and are taken in together: first so many, then so few."""
+PER_ROW = 1.5e8
+"""Cost that a row pays: three milliseconds or so."""
+AT_ONCE, FEW = 8, 64
+"""A call that brings one in so many rows pays for the whole build, and one of so few rows."""
+MANY, SOME, STEP = 256, 32, 2
+"""Rows that came in the meantime and are taken in together: first so many, then at least so many,
+and then so few."""
 
 
 class Build:
@@ -67,7 +68,7 @@ class Build:
         self._settings = settings
         self._spread = spread
         self._credit = 0.0
-        self._gathered: int | None = None  # later rows that were taken in many at a time
+        self._chunks: list[int] = []  # later rows that were taken in together
         self._work: Work[Leader] | None = None
 
     def add(self, rows: Rows) -> None:
@@ -76,7 +77,7 @@ class Build:
 
     def advance(self, payment: float) -> Leader | None:
         """Do as much work as is paid for; return the leader when it has learned all rows."""
-        before = self.units, self._credit, self._gathered
+        before = self.units, self._credit, self._chunks[:]
         self._credit += payment
         try:
             if self._work is None:
@@ -91,7 +92,7 @@ class Build:
             return leader
         except BaseException:
             self._work = None  # to be done again
-            self.units, self._credit, self._gathered = before
+            self.units, self._credit, self._chunks = before
             raise
         return None
 
@@ -107,11 +108,14 @@ class Build:
         encoder = yield from self._encoding(seen)
         leader = Leader(settings, encoder, new_targets(settings, seen), ridge)
         yield from leader.building(rows, tested)
-        taken = 0
-        while self._more(taken):
-            yield from leader.gathering(self.later.rows[taken : taken + MANY])
-            taken += MANY
-        yield from leader.settling(self._variances)
+        taken = chunks = 0
+        for take_in, least in ((leader.gathering, MANY), (leader.catching_up, SOME)):
+            while n := self._chunk(chunks, taken, least):
+                yield from take_in(self.later.rows[taken : taken + n])
+                taken, chunks = taken + n, chunks + 1
+            chunks += 1
+            if least == MANY:
+                yield from leader.settling(self._variances)
         while len(self.later) - taken >= STEP:
             leader.learn(self.later.rows[taken : taken + STEP], self._variances)
             taken += STEP
@@ -129,11 +133,15 @@ class Build:
         yield from encoder.freezing(rows.X, rows.Y, rows.weights / rows.weights.max())
         return encoder
 
-    def _more(self, taken: int) -> bool:
-        """Whether many more rows are there to be taken in together; once not, never again."""
-        if self._gathered is None and len(self.later) - taken < MANY:
-            self._gathered = taken
-        return self._gathered is None or taken < self._gathered
+    def _chunk(self, k: int, taken: int, least: int) -> int:
+        """Rows of the k-th chunk: those that are there, or none if they are too few.
+
+        Whenever the work is done again, as many as the first time.
+        """
+        if k == len(self._chunks):
+            there = min(len(self.later) - taken, MANY)
+            self._chunks.append(there if there >= least else 0)
+        return self._chunks[k]
 
     def _variances(self) -> Array:
         return self._spread
@@ -145,7 +153,7 @@ class Build:
         spread = np.where(np.isinf(self._spread), 0.0, self._spread)
         return {
             "n_samples": self.n_samples, "scale": self.scale, "spread": spread, "units": self.units,
-            "credit": self._credit, "gathered": self._gathered,
+            "credit": self._credit, "chunks": np.array(self._chunks, dtype=np.int64),
             **nested("rows", rows.state()), **nested("later", self.later.state()),
         }  # fmt: skip
 
@@ -160,8 +168,10 @@ class Build:
         build = cls(settings, rows.rows, n_samples, spread, scale)
         build.later.restore(saved.part("later"))
         build.units, build._credit = saved.count("units"), saved.number("credit")
-        if saved.value("gathered") is not None:
-            build._gathered = saved.count("gathered", at_most=len(build.later))
+        chunks = saved.array("chunks", (saved.length("chunks"),), np.int64)
+        if (chunks < 0).any() or chunks.sum() > len(build.later):
+            saved.refuse("chunks are not of the rows since the build began")
+        build._chunks = chunks.tolist()
         return build
 
     def __getstate__(self) -> dict[str, Any]:
@@ -170,4 +180,5 @@ class Build:
 
 def payment(rows: int, n_samples: int) -> float:
     """Cost that a call pays which brings the last rows of so many."""
-    return float("inf") if AT_ONCE * rows >= n_samples else PER_ROW * rows
+    at_once = AT_ONCE * rows >= n_samples or n_samples < FEW
+    return float("inf") if at_once else PER_ROW * rows

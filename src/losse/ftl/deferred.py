@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, ssyrk
 
+from losse._kernels.blas import add_product
+from losse._kernels.block_update import rows_times
 from losse._kernels.inverse import mirror
 from losse._kernels.simd import aligned
 from losse.storage.state import State, StateReader
 
-MANY = 256
+MANY = 128
 """Rows that enter the matrix together. As many others may come meanwhile."""
 
 
@@ -78,8 +80,9 @@ class Deferred:
         if self._entering == 0:
             return
         M, T, first = self.matrix, self._rows[: self._entering], self._entered
-        last = min(first - (-2 * rows * len(M) // MANY), len(M))
-        M[first:last, first:] += self.sign * (T[:, first:last].T @ T[:, first:])
+        # Nearly as many rows come meanwhile: all of them have about the same share.
+        last = min(first - (-8 * rows * len(M) // (7 * MANY)), len(M))
+        add_product(T[:, first:last], T[:, first:], M[first:last, first:], self.sign)
         M[last:, first:last] = M[first:last, last:].T
         T[:, first:last] = 0.0
         self._entered = last
@@ -87,6 +90,12 @@ class Deferred:
             left = self._count - self._entering
             self._rows[:left] = self._rows[self._entering : self._count]
             self._count, self._entering, self._entered = left, 0, 0
+
+    def rows_times(self, rows: slice, X: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
+        """Write some rows of the product with X, of doubles with padded rows."""
+        D, T = len(X), self.waiting
+        rows_times(self.matrix[rows, :D], np.arange(len(out)), len(out), X, out)
+        out += T[:, rows].T @ (self.sign * (T[:, :D] @ X))
 
     def enter(self) -> None:
         """Let all rows enter M now."""

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.linalg.lapack import dpotrs
 
 from losse.encoders import Encoder
+from losse.encoders.features import Features
 from losse.ftl.kept_rows import Rows
 from losse.ftl.solvers.base import ridge_cholesky
 from losse.typing import Array
-from losse.work import Work
+from losse.work import Work, blocks
 
 FOLDS = 4
 LEAST_ROWS, MOST_ROWS = 8, 1000
@@ -51,15 +52,23 @@ def best_ridge(
     return float(RIDGES[(errors[:, varies] / spread[varies]).sum(axis=1).argmin()])
 
 
+def _products(features: Features, others: Features) -> Work[Array]:
+    """Inner products of rows with others, as work in units."""
+    cost, parts = 8.0 * features.values.size, []
+    for part in blocks(len(others), cost):
+        parts.append(features.gram(others[part]))
+        yield (part.stop - part.start) * cost
+    return np.hstack(parts)
+
+
 def _errors(encoder: Encoder, rows: Rows, left_out: Rows, centred: bool) -> Work[Array]:
     """Sum of w (y - prediction)^2 of rows left out, by the fits of others, (ridges, outputs)."""
     root = np.sqrt(rows.weights)
     mean = np.average(rows.Y, axis=0, weights=rows.weights) if centred else 0.0
     features = encoder.encode(rows.X).scaled(root)
-    gram = features.gram(features)  # as in sample space
-    across = features.gram(encoder.encode(left_out.X)).T
+    gram = yield from _products(features, features)  # as in sample space
+    across = (yield from _products(features, encoder.encode(left_out.X))).T
     known = root[:, None] * (rows.Y - mean)
-    yield (gram.size + across.size) * float(encoder.n_active)
     errors = np.empty((len(RIDGES), rows.Y.shape[1]))
     for k, penalty in enumerate(RIDGES * rows.weights.sum()):
         factor, _ = ridge_cholesky(gram.copy(), penalty)

@@ -80,6 +80,8 @@ class Leader:
         )
         self._selector = RidgeSelector(targets, settings.window) if auto else None
         self._posterior: Posterior | None = None
+        self.spent = 0.0
+        """Cost of what the last rows have done for later ones, beside learning."""
 
     @property
     def total(self) -> float:
@@ -176,6 +178,13 @@ class Leader:
             self._selector.pass_over(len(rows))
         yield from self._gathering(rows)
 
+    def catching_up(self, rows: Rows) -> Work[None]:
+        """What `learn` does for many rows, as work in units; they judge no ridges."""
+        if self._selector is not None:
+            self._selector.pass_over(len(rows))
+        features = yield from self._encoding(rows)
+        yield from self._solver.catching_up(features, self._columns(rows), rows.weights)
+
     def settling(self, spread: Callable[[], Array]) -> Work[None]:
         """Let the weights follow all rows that were gathered, with the best ridge."""
         if self._selector is not None and self._selector.rows_left <= 0:
@@ -187,8 +196,10 @@ class Leader:
         features = yield from self._encoding(rows)
         Y = self._columns(rows)
         if judged is not None:
-            judged.score(features, Y, rows.weights)
-            yield len(rows) * self.encoder.n_active * 100.0
+            cost = 10.0 * self.encoder.n_active * Y.shape[1]
+            for part in blocks(len(rows), cost):
+                judged.score(features[part], Y[part], rows.weights[part])
+                yield (part.stop - part.start) * cost
         yield from self._solver.gathering(features, Y, rows.weights)
 
     @property
@@ -209,10 +220,11 @@ class Leader:
         while first < len(rows):
             last = len(rows)
             if selector is not None:
-                last = min(last, first + selector.rows_left)
+                last = min(last, first + max(1, selector.rows_left))
             self._follow(rows[first:last] if last - first < len(rows) else rows)
+            self.spent = self._solver.spent
             if selector is not None:
-                selector.review(self._solver, spread)
+                self.spent += selector.review(self._solver, spread)
             first = last
 
     def _follow(self, rows: Rows) -> None:
@@ -269,7 +281,9 @@ class Leader:
 
     def state(self) -> State:
         """Values for a checkpoint, but for the encoder's."""
-        own = {"ridge": self.ridge} | nested("targets", self.targets.state(self._solver.memory))
+        own = {"ridge": self.ridge, "spent": self.spent} | nested(
+            "targets", self.targets.state(self._solver.memory)
+        )
         own |= nested("solver", self._solver.state())
         return own if self._selector is None else own | nested("contest", self._selector.state())
 
@@ -277,6 +291,7 @@ class Leader:
         """Take over what `state` has returned."""
         self._solver.restore(saved.part("solver"))
         self.targets.restore(saved.part("targets"), self._solver.memory)
+        self.spent = saved.number("spent") if saved.has("spent") else 0.0
         if self._selector is not None:
             self._selector.restore(saved.part("contest"), self._solver)
 

@@ -41,6 +41,8 @@ from losse.typing import Array
 _MOST_OUTPUTS = 1 << 20
 GROWN, LEAST_NEW = 1.25, 16
 """Rows after which an encoder may be built out of turn: those of the last times this, and more."""
+LEAST_SHARE = 0.3
+"""Share of its payment that a build has at least, whatever the last rows have spent on others."""
 MOST_OUTSIDE = 0.2
 """Share of the rows since then in which an input may be beyond the encoder's range."""
 
@@ -184,7 +186,7 @@ class Learner:
             settings = replace(settings, past=past)
         paid = payment(len(rows), self.n_samples + len(rows))
         if self._build is not None:
-            self._advance(self._build, paid)
+            self._advance(self._build, max(LEAST_SHARE * paid, paid - self._leader.spent))
         due = self._build is None and self._is_due(settings, len(rows))
         if due and self._kept is not None:
             self._build_with(rows, paid)

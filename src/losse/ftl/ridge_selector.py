@@ -16,7 +16,7 @@ import numpy as np
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
 from losse.ftl.solvers.base import Solver
-from losse.ftl.solvers.tracked_inverse import Descent
+from losse.ftl.solvers.descent import Descent
 from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
@@ -30,8 +30,8 @@ WIDE = (1.0, 0.1, 10.0, 100.0, 1e3)
 """Factors of the first round."""
 FIRST_REVIEW = 64
 """Rows before the first one: of fewer, no ridge is right or wrong."""
-APART = 4
-"""Rows between two steps towards contestants that take a while to make."""
+APART = 1
+"""Rows between two parts of the work for contestants that take a while to make."""
 
 
 class RidgeSelector:
@@ -70,14 +70,15 @@ class RidgeSelector:
         self.rows_left -= rows
         self._rows += rows
 
-    def review(self, solver: Solver, spread: Callable[[], Array]) -> None:
+    def review(self, solver: Solver, spread: Callable[[], Array]) -> float:
         """If it is time, put the winner in charge and begin the next round.
 
-        Where leaders take a while, that is one step at a time, the next some rows later.
+        Where leaders take a while, that is one step at a time, the next some rows later, when the
+        solver has no other work to do. Returns what was spent on it.
         """
         if self.rows_left > 0:
-            return
-        slow = len(FACTORS) * solver.leader_cost > UNIT
+            return 0.0
+        slow = solver.leader_cost > UNIT
         if self._complete:
             ridge = self._winner(solver, spread)
             self._call(solver, ridge)
@@ -85,13 +86,17 @@ class RidgeSelector:
                 solver.retune(ridge)
                 if slow:
                     self.rows_left = APART
-                    return
+                    return solver.part_cost
         while not self._complete:
+            if slow and solver.busy:
+                self.rows_left = APART
+                return 0.0
             self._advance(solver)
             if slow and not self._complete:
                 self.rows_left = APART
-                return
+                return solver.part_cost
         self._start(solver)
+        return solver.part_cost
 
     def reviewing(self, solver: Solver, spread: Callable[[], Array]) -> Work[None]:
         """Put the winner in charge, as work in units; the rows that follow make its rivals."""
@@ -113,7 +118,7 @@ class RidgeSelector:
                 made, descends = self._made, self._descent is not None
                 self._advance(solver)
                 descends |= self._made == made
-                yield solver.step_cost if descends else solver.leader_cost
+                yield solver.part_cost if descends else solver.leader_cost
             self._start(solver)
             self.rows_left = length
 

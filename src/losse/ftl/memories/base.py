@@ -19,7 +19,7 @@ from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 from losse.typing import Array
-from losse.work import Work, blocks
+from losse.work import Work, blocks, finished
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -88,12 +88,12 @@ class Memory(ABC):
         self.add_products(features, weights)
         self._add_targets(features, Y, weights)
 
-    def add_soon(self, features: Features, Y: Array, weights: Array) -> None:
+    def add_soon(self, features: Features, Y: Array, weights: Array, *, hold: bool = False) -> None:
         """What `add` does for a few rows of positive weights, which may enter A later.
 
-        For solvers that seldom look at A.
+        For solvers that seldom look at A. ``hold`` asks that A stay as it is for now.
         """
-        self.add_products_soon(features, weights)
+        self.add_products_soon(features, weights, hold)
         self._add_targets(features, Y, weights)
 
     def adding(
@@ -108,9 +108,10 @@ class Memory(ABC):
 
     def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
         active = features.values.shape[1]
-        for part in blocks(len(features), SCATTERED * active**2):
+        cost = 2.2 * SCATTERED * active**2
+        for part in blocks(len(features), cost):
             self.add_products(features[part], weights[part])
-            yield (part.stop - part.start) * SCATTERED * active**2
+            yield (part.stop - part.start) * cost
 
     def _add_targets(self, features: Features, Y: Array, weights: Array) -> None:
         features.add_transposed(Y, weights, self.B)
@@ -124,11 +125,16 @@ class Memory(ABC):
 
         Never below its second part, whatever rounding does to the first.
         """
-        value = self.squares.sum() - (W * (self.B + residual)).sum()
-        return float(max(value, penalty * (W * W).sum()))
+        value = self.squares.sum() - np.vdot(W, self.B) - np.vdot(W, residual)
+        return float(max(value, penalty * np.vdot(W, W)))
 
     def residual(self, W: Array, penalty: float) -> Array:
         """B - (A + penalty I) W."""
+        return finished(self.residuals(W, penalty))
+
+    def residuals(self, W: Array, penalty: float) -> Work[Array]:
+        """What `residual` returns, as work in units."""
+        yield 0.0
         return np.asarray(self.B - self.times(W) - penalty * W)
 
     def doubt(self, W: Array, inverse: Array | float) -> float:
@@ -238,9 +244,13 @@ class Memory(ABC):
     def add_products(self, features: Features, weights: Array) -> None:
         """A += sum of w phi phi^T."""
 
-    def add_products_soon(self, features: Features, weights: Array) -> None:
+    def add_products_soon(self, features: Features, weights: Array, hold: bool) -> None:
         """A += sum of w phi phi^T, now or later."""
         self.add_products(features, weights)
+
+    def defers(self, features: Features) -> bool:
+        """Whether such rows wait for others before they enter A."""
+        return False
 
     @property
     def waiting(self) -> int:
@@ -263,9 +273,10 @@ class Memory(ABC):
     def square(self) -> Array:
         """A as a new full square of doubles."""
 
-    def put_square(self, out: Array) -> None:
-        """Write A as a full square of doubles."""
-        out[:] = self.square()
+    def put_rows(self, rows: slice, waiting: int, out: Array) -> None:
+        """Write some rows of A, from the diagonal on, with the first rows that wait."""
+        D = self.dimension
+        out[rows, rows.start : D] = self.square()[rows, rows.start :]
 
     @property
     @abstractmethod

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from losse._kernels.blas import add_product
+from losse._kernels.simd import aligned
 from losse.encoders.features import Features
 from losse.ftl.deferred import MANY, Deferred
 from losse.ftl.memories.base import SCATTERED, Memory
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import UNIT, Work, blocks
+from losse.work import Work, blocks
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
@@ -35,7 +37,7 @@ class SquareMemory(Memory):
 
     def __init__(self, dimension: int, n_outputs: int, dtype: npt.DTypeLike) -> None:
         super().__init__(dimension, n_outputs)
-        self.A = np.zeros((dimension, dimension), dtype)
+        self.A = aligned((dimension, dimension), dtype)
         self._deferred: Deferred | None = None
 
     def add_products(self, features: Features, weights: Array) -> None:
@@ -47,17 +49,22 @@ class SquareMemory(Memory):
             features, weights = features.scaled(np.sqrt(abs(weights))), np.sign(weights)
         features.add_products(weights, self.A)
 
-    def add_products_soon(self, features: Features, weights: Array) -> None:
+    def defers(self, features: Features) -> bool:
+        """Whether such rows wait for others before they enter A."""
+        return len(features) <= MANY and features.values.shape[1] ** 2 >= _LEAST
+
+    def add_products_soon(self, features: Features, weights: Array, hold: bool) -> None:
         """A += sum of w phi phi^T, now or later."""
         n = len(features)
-        if n > MANY or features.values.shape[1] ** 2 < _LEAST:
+        if not self.defers(features):
             self.add_products(features, weights)
             return
         if self._deferred is None:
             self._deferred = Deferred(self.A)
         if not self._deferred.has_room(n):
             self._deferred.enter()
-        self._deferred.enter_some(n)
+        if not hold:
+            self._deferred.enter_some(n)
         features.scaled(np.sqrt(weights)).write(self._deferred.extend(n))
 
     @property
@@ -86,13 +93,12 @@ class SquareMemory(Memory):
             for band in blocks(D, _FIRST_WRITE * D):
                 self.A[band] = 0.0
                 yield (band.stop - band.start) * _FIRST_WRITE * D
-        for part in blocks(n, UNIT / MOST_ROWS):
+        for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
             rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
-            for band in blocks(D, 2 * len(rows) * D):
-                upper = rows[:, band].T @ rows[:, band.start :]
-                self.A[band, band.start :] += upper
+            for band in blocks(D, (2 * len(rows) + 100) * D):
+                add_product(rows[:, band], rows[:, band.start :], self.A[band, band.start :])
                 self.A[band.stop :, band] = self.A[band, band.stop :].T
-                yield 2.0 * len(rows) * upper.size
+                yield (2.0 * len(rows) + 100.0) * (band.stop - band.start) * (D - band.start)
 
     def diagonal(self) -> Array:
         """The diagonal of A."""
@@ -104,12 +110,13 @@ class SquareMemory(Memory):
         W, T = W.astype(self.A.dtype, copy=False), self._waiting
         return np.asarray(self.A @ W + T.T @ (T @ W), dtype=np.float64)
 
-    def residual(self, W: Array, penalty: float) -> Array:
-        """B - (A + penalty I) W, in double precision."""
-        out = self.B - penalty * W
-        for start in range(0, self.dimension, _ROWS):  # a copy of all of A would be large
+    def residuals(self, W: Array, penalty: float) -> Work[Array]:
+        """B - (A + penalty I) W, in double precision, as work in units."""
+        out, D = self.B - penalty * W, self.dimension
+        for start in range(0, D, _ROWS):  # a copy of all of A would be large
             rows = slice(start, start + _ROWS)
             out[rows] -= self.A[rows].astype(np.float64, copy=False) @ W
+            yield 3.0 * _ROWS * W.size
         T = self._waiting.astype(np.float64, copy=False)
         return out - T.T @ (T @ W)
 
@@ -128,10 +135,11 @@ class SquareMemory(Memory):
         self._settle()
         return np.array(self.A, dtype=np.float64)
 
-    def put_square(self, out: Array) -> None:
-        """Write A as a full square of doubles."""
-        self._settle()
-        out[:] = self.A
+    def put_rows(self, rows: slice, waiting: int, out: Array) -> None:
+        """Write some rows of A, from the diagonal on, with the first rows that wait."""
+        T, right = self._waiting[:waiting], slice(rows.start, self.dimension)
+        out[rows, right] = self.A[rows, right]
+        add_product(T[:, rows], T[:, right], out[rows, right])
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""

@@ -18,13 +18,15 @@ from losse.typing import Array
 from losse.work import Work
 
 if TYPE_CHECKING:
+    from losse.ftl.solvers.descent import Descent
     from losse.ftl.solvers.sample_space import SampleSpace
-    from losse.ftl.solvers.tracked_inverse import Descent
     from losse.ftl.targets import Change
 
 
 PROMISE = 0.01
 """Share of the smallest possible objective by which solvers that reach the leader may miss it."""
+AT_ONCE = 2
+"""Samples of many that are learned at once."""
 
 
 class LeaderWarning(ConvergenceWarning):
@@ -40,6 +42,8 @@ class Solver(ABC):
 
     smallest_ridge = 0.0
     """Ridge below which rounding decides."""
+    spent = 0.0
+    """Cost of the work that the last batch did for later ones."""
     approximate = True
     """Whether the weights approach the leader, rather than being it but for a percent."""
 
@@ -92,12 +96,23 @@ class Solver(ABC):
         self.ridge = ridge
         yield from self.solving()
 
+    @property
+    def busy(self) -> bool:
+        """Whether batches to come have work to do that other work had better wait for."""
+        return False
+
+    def catching_up(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """What `learn` does for many samples, as work in units."""
+        for part in (slice(k, k + AT_ONCE) for k in range(0, len(features), AT_ONCE)):
+            self.learn(features[part], Y[part], weights[part])
+            yield AT_ONCE * self.row_cost
+
     def descent_to(self, ridge: float) -> "Descent | None":
         """A descent to nearly the best weights for another ridge; None if `leader` is as good."""
         return None
 
     def approach(self, descent: "Descent") -> None:
-        """Do a step of a descent."""
+        """Do a part of a step of a descent."""
         raise NotImplementedError
 
     def read_descent(self, saved: StateReader) -> "Descent | None":
@@ -115,9 +130,9 @@ class Solver(ABC):
         return float(self.memory.dimension) ** 3
 
     @property
-    def step_cost(self) -> float:
-        """Operations of a step of a descent, about."""
-        return 3.0 * self.memory.dimension**2 * self.weights.shape[1]
+    def part_cost(self) -> float:
+        """Operations of a part of a step of a descent, about."""
+        return 0.5 * self.memory.dimension**2 * self.weights.shape[1]
 
     def unlearn(self, features: Features, Y: Array, weights: Array, *, everything: bool) -> None:
         """Take a batch out of the memories, and make the weights the leader of what is left.
@@ -171,18 +186,18 @@ class Solver(ABC):
         self.weights[:] = 0.0
         self.refresh()
 
-    def certificate(self, enough: float = 1e-3) -> float:
+    def certificate(self, enough: float = 1e-3, residual: Array | None = None) -> float:
         r"""Bound on how far the objective is above the smallest possible one, as a share of that.
 
         With the residual :math:`R = B - (A + \lambda I) W`, made anew from the memories, the
         objective exceeds its minimum by :math:`R^T (A + \lambda I)^{-1} R`, which is at most
         :math:`\|R\|^2 / \lambda`. Where this is not ``enough``, A is factorised, unless it is
-        large. An allowance for the rounding of the sums is added.
+        large. An allowance for the rounding of the sums is added. The residual may be at hand.
         """
         memory, W, penalty = self.memory, self.weights, self.penalty
         if memory.total == 0.0:
             return 0.0
-        R = memory.residual(W, penalty)
+        R = memory.residual(W, penalty) if residual is None else residual
         objective = memory.objective(W, R, penalty)
         gap = _added(float((R * R).sum()) / penalty, memory.doubt(W, 1.0 / penalty))
         if gap > enough / (1.0 + enough) * objective and not memory.large:

@@ -30,6 +30,8 @@ MOST_ITERATIONS = 1000
 class ConjugateGradients:
     """Weights near the leader, for memories of any size."""
 
+    spent = 0.0
+
     def __init__(self, memory: Memory, ridge: float, W: Array, iterations: int | None) -> None:
         self.memory = memory
         self.ridge = ridge

@@ -25,20 +25,21 @@ from losse.ftl.solvers.conjugate import (
     approach_leader,
     take_out,
 )
+from losse.ftl.solvers.descent import Descent
 from losse.ftl.solvers.renewal import Renewal, worthwhile
 from losse.ftl.solvers.sample_space import SampleSpace
-from losse.ftl.solvers.tracked_inverse import Descent, TrackedInverse
+from losse.ftl.solvers.tracked_inverse import TrackedInverse, read_rival
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import Work
+from losse.work import Work, finished
 
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
 
 SAMPLE_LIMIT = 1500
 """Samples up to which large models solve a system in sample space; others do up to D / 2."""
-FEW = MANY * 5 // 8
-"""Rows that may still have to enter A when an inverse is begun."""
+FEW = MANY * 3 // 2
+"""Rows that may still have to enter A when an inverse is begun: others come while A is read."""
 ROOM = 512
 """Samples that are taken in while an inverse is made."""
 OWED = "samples without A"
@@ -47,6 +48,8 @@ SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
 """Ridges below which an inverse has no correct digits left, by the precision of A."""
 
 
+CANCELLED = 1e-7
+"""The same, beyond which an inverse is not made from samples."""
 DOUBT = 1e-4
 """Trace of A over lambda, times the rounding of doubles, beyond which A is factorised."""
 
@@ -76,15 +79,18 @@ class ExactSolver(Solver):
         self._iterations = iterations
         self._samples: SampleSpace | None = self._no_samples()
         self._follower: TrackedInverse | ConjugateGradients | None = None
+        self._gathered: Features | None = None  # all samples, until the weights follow
         self._renewal: Renewal | None = None
         self._wanted: float | None = None  # ridge for which an inverse is to be made
         self._trace: float | None = 0.0  # of A
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take a batch into the memories and follow the leader."""
+        self.spent = 0.0
         self._renew_if_due(len(features))
-        if self._samples is None:
-            self.memory.add_soon(features, Y, weights)
+        if self._samples is None or self._renewal is not None:
+            holds = self._renewal is not None and self._renewal.reads
+            self.memory.add_soon(features, Y, weights, hold=holds)
         else:
             self.memory.add(features, Y, weights)
         if self._trace is not None:
@@ -97,7 +103,7 @@ class ExactSolver(Solver):
                 return
         self._follow(features, Y, weights)
         if self._renewal is not None:
-            self._advance(features, weights)
+            self._advance(features, Y, weights)
 
     def _follow(self, features: Features, Y: Array, weights: Array) -> None:
         """Let the weights follow a batch that is in the memories."""
@@ -112,6 +118,7 @@ class ExactSolver(Solver):
             self._follower, self._renewal = self._new_follower(), None
         else:
             self._follower.learn(features, Y, weights)
+            self.spent += self._follower.spent
         self.weights[:] = self._follower.weights
         self._review(self._follower)
 
@@ -129,8 +136,13 @@ class ExactSolver(Solver):
 
         In large models all has been done already.
         """
+        finished(self._verifying())
+
+    def _verifying(self) -> Work[None]:
+        """What `_verify` does, as work in units."""
         if not self.memory.large:
-            if self.certificate(PROMISE) > PROMISE:
+            R = yield from self.memory.residuals(self.weights, self.penalty)
+            if self.certificate(PROMISE, R) > PROMISE:
                 self._factorise()
         elif self._iterations is None:
             self._tell()
@@ -143,9 +155,18 @@ class ExactSolver(Solver):
     @property
     def _doubtful(self) -> bool:
         """Whether too many digits would be lost by anything but a factorisation of A."""
+        return self._trace_of_sums * sys.float_info.epsilon > DOUBT * self.penalty
+
+    @property
+    def _trace_of_sums(self) -> float:
         if self._trace is None:
             self._trace = float(self.memory.diagonal().sum())
-        return self._trace * sys.float_info.epsilon > DOUBT * self.penalty
+        return self._trace
+
+    @property
+    def busy(self) -> bool:
+        """Whether another inverse is in the making."""
+        return self._renewal is not None and self._samples is None
 
     def _renew_if_due(self, rows: int) -> None:
         """Begin to make an inverse when the method at work comes to its end."""
@@ -153,7 +174,7 @@ class ExactSolver(Solver):
         if self._renewal is not None or memory.large:
             return
         if self._samples is not None:
-            few = self._half // 2 if worthwhile(memory, rows) else self._half
+            few = self._few if worthwhile(memory, rows) else self._half
             due = self._samples.size + rows > few
         else:
             off = isinstance(self._follower, TrackedInverse) and self._follower.off > 1.0
@@ -166,13 +187,22 @@ class ExactSolver(Solver):
             self.ridge = ridge
         elif memory.waiting <= FEW:  # else others are about to enter A
             self._renewal = Renewal(memory, ridge, self._no_features)
-            self._renewal.begin()
+            samples = self._samples if self._digits_left else None
+            self._renewal.begin(None if samples is None else samples.features)
 
-    def _advance(self, features: Features, weights: Array) -> None:
+    @property
+    def _digits_left(self) -> bool:
+        """Whether an inverse can be made from samples: with a ridge that matters."""
+        return self._trace_of_sums * sys.float_info.epsilon <= CANCELLED * self.penalty
+
+    def _advance(self, features: Features, Y: Array, weights: Array) -> None:
         assert self._renewal is not None
         try:
             ridge = self.ridge if self._wanted is None else self._wanted
-            inverse = self._renewal.advance(features, weights, self.weights, ridge)
+            inverse = self._renewal.advance(
+                features, Y, weights, self._with_residual(), ridge, self.spent
+            )
+            self.spent += self._renewal.spent
         except np.linalg.LinAlgError:  # rounding forbids it
             self.refresh()
             return
@@ -182,9 +212,21 @@ class ExactSolver(Solver):
             self.weights[:] = inverse.weights
             self._review(inverse)
 
+    def _with_residual(self) -> tuple[Array, Array, float]:
+        """The weights, their residual B - (A + lambda I) W, and lambda."""
+        if self._samples is not None:
+            # The best weights for lambda' have (lambda' - lambda) W.
+            return self.weights, np.zeros_like(self.weights), self._samples.penalty
+        assert isinstance(self._follower, TrackedInverse)
+        return self.weights, *self._follower.residual()
+
     def gathering(self, features: Features, Y: Array, weights: Array) -> Work[None]:
         """Take many samples in, as work in units; the weights follow with `following`."""
-        few = self._samples is not None and self._samples.size + len(features) <= self._half
+        known = self._gathered if self._samples is None else self._samples.features
+        self._gathered = None
+        if known is not None and len(known) + len(features) <= self._half:
+            self._gathered = known.joined(features.scaled(np.sqrt(weights)))
+        few = self._samples is not None and self._samples.size + len(features) <= self._few
         self._take_wanted()
         # As single batches would, so that files can leave A out.
         yield from self.memory.adding(features, Y, weights, scattered=few)
@@ -201,7 +243,19 @@ class ExactSolver(Solver):
             yield self.leader_cost
         else:
             yield from self._inverting()
-            self._verify()
+            yield from self._verifying()
+
+    def catching_up(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """What `learn` does for many samples, as work in units."""
+        follower = self._follower
+        if self._samples is not None or not isinstance(follower, TrackedInverse) or self._doubtful:
+            yield from super().catching_up(features, Y, weights)
+            return
+        self._renewal = None
+        yield from self.memory.adding(features, Y, weights, scattered=False)
+        self._trace = None
+        yield from follower.following(features, Y, weights)
+        self.weights[:] = follower.weights
 
     def solving(self) -> Work[None]:
         """What `solve` does, as work in units."""
@@ -210,9 +264,9 @@ class ExactSolver(Solver):
         else:
             yield from self._inverting()
             assert isinstance(self._follower, TrackedInverse)
-            self._follower.refine()
+            yield from self._follower.refining()
             self.weights[:] = self._follower.weights
-            self._verify()
+            yield from self._verifying()
 
     def retune(self, ridge: float) -> None:
         """Let the weights follow the leader for another ridge.
@@ -238,7 +292,8 @@ class ExactSolver(Solver):
     def _inverting(self) -> Work[None]:
         self._follower = None
         follower = TrackedInverse(self.memory, self.ridge)
-        yield from follower.rebuilding()
+        yield from follower.rebuilding(self._gathered if self._digits_left else None)
+        self._gathered = None
         follower.renewed = False
         self._follower = follower
         self.weights[:] = follower.weights
@@ -250,19 +305,19 @@ class ExactSolver(Solver):
         return None
 
     def approach(self, descent: Descent) -> None:
-        """Do a step of a descent, with the inverse that is at hand."""
+        """Do a part of a step of a descent, with the inverse that is at hand."""
         if not isinstance(self._follower, TrackedInverse):
             self._follower = self._new_inverse()
-        self._follower.approach(descent)
+        self._follower.approach(descent, 1)
 
     def read_descent(self, saved: StateReader) -> Descent | None:
         """A descent that a checkpoint has."""
-        return Descent.read(saved, self.weights.shape, self.memory.n_outputs)
+        return read_rival(saved, self.weights.shape, self.memory.n_outputs)
 
     @property
     def row_cost(self) -> float:
         """Operations for learning one of several samples, about."""
-        return 8.0 * super().row_cost
+        return 12.0 * super().row_cost
 
     @property
     def leader_cost(self) -> float:
@@ -401,7 +456,8 @@ class ExactSolver(Solver):
             self._wanted = saved.positive("wanted")
         if saved.has("renewing") and saved.flag("renewing"):
             self._renewal = Renewal(self.memory, self.ridge, self._no_features)
-            self._renewal.restore(saved.part("renewal"))
+            samples = None if self._samples is None else self._samples.features
+            self._renewal.restore(saved.part("renewal"), samples)
 
     def _samples_make(self, A: npt.NDArray[np.floating]) -> bool:
         """Whether A is made of the samples at hand, bit for bit, so that files need not have it."""
@@ -423,6 +479,11 @@ class ExactSolver(Solver):
         room = ROOM if worthwhile(self.memory, 1) else 0
         limit = SAMPLE_LIMIT if self.memory.large else self._half + room
         return SampleSpace(limit, self._no_features, self.memory.n_outputs, self.memory.B.shape[1])
+
+    @property
+    def _few(self) -> int:
+        """Samples up to which a system in sample space takes less than a row with an inverse."""
+        return self._half // 4 if worthwhile(self.memory, 1) else self._half
 
     @property
     def _half(self) -> int:

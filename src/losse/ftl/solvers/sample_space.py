@@ -59,8 +59,8 @@ class SampleSpace:
         self.limit = limit
         self.size = 0
         # Reserved at full size; the system provides pages only as they are written.
-        self._gram = np.empty((limit, limit))
-        self._factor = np.zeros((limit, limit))
+        self._gram = aligned((limit, limit))
+        self._factor = aligned((limit, limit))
         self._n_outputs = n_outputs
         self._half = np.zeros((limit, width))  # L^-1 Y
         self._targets = np.zeros((limit, width))

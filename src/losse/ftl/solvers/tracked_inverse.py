@@ -15,125 +15,33 @@ Unlearning is the same with the opposite sign, as long as what is left is a sum 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from losse._kernels.blas import solve_lower
-from losse._kernels.block_update import rows_times
+from losse._kernels.blas import add_product, solve_lower
 from losse._kernels.simd import aligned, padded
 from losse.encoders.features import Features
 from losse.ftl.deferred import MANY, Deferred
 from losse.ftl.memories.base import Memory, NotLearnedError
-from losse.ftl.solvers.inversion import Inversion, inverting
-from losse.storage.state import State, StateReader
+from losse.ftl.solvers.descent import PARTS, Descent
+from losse.ftl.solvers.inversion import Inversion, SampleInversion, inverting
+from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import Work, finished
+from losse.work import UNIT, Work, blocks, finished
 
 GROWTH = 5.0
 FARTHEST = 10.0
 """How far lambda may be from that of P at worst; see `TrackedInverse.off`."""
-EXCESS = 0.008
-CORRECTIONS = 20
-"""Far more than it takes while P is accurate."""
+EXCESS, SOON = 0.008, 0.5
+"""Share of the objective by which the weights may miss the leader, and share of that at which a
+step towards it begins, a part for each row."""
 SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
 RIVAL, RIVAL_STEPS = 3e-3, 10
 """Excess of weights for a ridge that is on trial, and steps at most."""
 LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
-
-
-class Descent:
-    """Weights on their way to the leader for some penalty, with P as the preconditioner.
-
-    One step is mostly enough, and then steepest descent is as good as conjugate gradients, which
-    need exact sums. Rows may be learned between steps: weights that take a while are as good as
-    those of the rows before.
-
-    Parameters
-    ----------
-    W, R
-        The weights and their residual, B - (A + penalty I) W. Both are changed in place.
-    penalty
-        Lambda.
-    excess
-        Share of the objective by which the weights may miss the leader.
-    steps
-        At most so many.
-    conjugate
-        Whether these are conjugate to each other.
-    """
-
-    def __init__(
-        self,
-        W: Array,
-        R: Array,
-        penalty: float,
-        excess: float,
-        *,
-        steps: int = CORRECTIONS,
-        conjugate: bool = False,
-    ) -> None:
-        self.W = W
-        self._R = R
-        self._penalty = penalty
-        self._excess = excess
-        self._left = steps
-        self._conjugate = conjugate
-        self._direction, self._image = W, R
-        self._before = np.zeros(W.shape[1])
-        self.reached = False
-        """Whether the weights are the leader but for the excess."""
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether there is another step to do."""
-        return not self.reached and self._left > 0
-
-    def step(self, memory: Memory, own_lambda: float, apply: Callable[[Array], Array]) -> None:
-        """Do a step, if it takes one; ``apply`` multiplies by P, which is for ``own_lambda``."""
-        W, R, penalty = self.W, self._R, self._penalty
-        self._left -= 1
-        if (R * R).sum() <= self._excess * penalty * memory.objective(W, R, penalty):
-            self.reached = True
-            return
-        Z = apply(R)
-        descent = (R * Z).sum(axis=0)
-        ratio = descent / np.where(self._before > 0, self._before, np.inf) * self._conjugate
-        direction = Z + ratio * self._direction
-        # (A + penalty I) times the direction
-        image = R + (penalty - own_lambda) * Z + ratio * self._image
-        curvature = (direction * image).sum(axis=0)
-        if ((curvature <= 0) & (descent != 0)).any():  # rounding has made P or A indefinite
-            self._left = 0
-            return
-        length = descent / np.where(curvature > 0, curvature, 1.0)
-        W += length * direction
-        R -= length * image
-        self._direction, self._image, self._before = direction, image, descent
-
-    def state(self, n_outputs: int) -> State:
-        """Values for a checkpoint of a descent to another ridge."""
-        S = n_outputs
-        return {
-            "W": self.W[:, :S], "R": self._R[:, :S], "before": self._before[:S],
-            "direction": self._direction[:, :S], "image": self._image[:, :S],
-            "penalty": self._penalty, "left": self._left,
-        }  # fmt: skip
-
-    @classmethod
-    def read(cls, saved: StateReader, shape: tuple[int, ...], n_outputs: int) -> Descent:
-        """The descent that `state` has described."""
-        W, R, direction, image = (aligned(shape) for _ in range(4))
-        for name, out in (("W", W), ("R", R), ("direction", direction), ("image", image)):
-            saved.columns(name, out=out, width=n_outputs)
-        descent = cls(W, R, saved.positive("penalty"), RIVAL, conjugate=True)
-        descent._direction, descent._image = direction, image
-        saved.columns("before", out=descent._before, width=n_outputs)
-        descent._left = saved.count("left", at_most=RIVAL_STEPS)
-        return descent
 
 
 class TrackedInverse:
@@ -149,44 +57,51 @@ class TrackedInverse:
         self._lambda = self._own_lambda = 0.0
         self.renewed = False
         """Whether P is another, or has followed many rows, since this was last set to False."""
+        self.spent = 0.0
+        """Cost of the last batch's share in steps of the weights."""
         self._unchecked = 0  # rows that it has followed since
+        self._correction: Descent | None = None  # a step of the weights that is begun
 
     def rebuild(self) -> None:
         """Make P anew from the memories, for a lambda in the middle of what is to come."""
         finished(self.rebuilding())
 
-    def rebuilding(self) -> Work[None]:
-        """What `rebuild` does, as work in units; the memories must not change meanwhile."""
-        D, penalty = self.memory.dimension, self.ridge * self.memory.total
-        inversion = yield from inverting(self.memory, penalty * np.sqrt(GROWTH))
-        yield from self.taking(inversion)
+    def rebuilding(self, samples: Features | None = None) -> Work[None]:
+        """What `rebuild` does, as work in units; the memories must not change meanwhile.
+
+        ``samples`` may be all that they are made of.
+        """
+        penalty = self.ridge * self.memory.total
+        self.take((yield from inverting(self.memory, penalty * np.sqrt(GROWTH), samples)))
         self._lambda = penalty
-        np.matmul(self._inverse.matrix[:D, :D], self.memory.B, out=self.weights)
+        for rows in blocks(len(self.weights), self._step_cost / len(self.weights)):
+            self._inverse.rows_times(rows, self.memory.B, self.weights[rows])
+            yield self._step_cost * (rows.stop - rows.start) / len(self.weights)
         np.multiply(self._own_lambda - self._lambda, self.weights, out=self._residual)
-        yield self._step_cost
         yield from self._descending(self._descent(EXCESS))
 
-    def taking(self, inversion: Inversion) -> Work[None]:
-        """Let P be an inverse that is done, as work in units."""
-        self._inverse.matrix = yield from inversion.result()
+    def take(self, inversion: Inversion | SampleInversion) -> None:
+        """Let P be an inverse that is done."""
+        self._inverse.matrix = inversion.matrix
         self._inverse.clear()
         self._lambda = self._own_lambda = inversion.ridge
-        self.renewed = True
+        self.renewed, self._correction = True, None
 
     def follow_only(self, features: Features) -> None:
         """Let P follow samples, each times the root of its weight; the weights do not."""
         for start in range(0, len(features), MANY):
             self._change(features[start : start + MANY], 1.0)
 
-    def begin_at(self, W: Array) -> None:
-        """Let the weights begin at W, and follow the leader from there."""
-        self.weights[:] = W
+    def begin_with(self, W: Array, R: Array, penalty: float) -> None:
+        """Let the weights begin at W, whose residual for some lambda is R."""
         self._lambda = self.ridge * self.memory.total
-        self._residual[:] = self.memory.B - self.memory.times(W) - self._lambda * W
-        if self._correct():
-            self.renewed = False  # the residual is that of the sums
-        else:
-            self.rebuild()
+        self.weights[:] = W
+        self._residual[:] = R - (self._lambda - penalty) * W
+        self.renewed = False
+
+    def residual(self) -> tuple[Array, float]:
+        """R = B - (A + lambda I) W, and lambda."""
+        return self._residual, self._lambda
 
     def retune(self, ridge: float) -> None:
         """Let the weights follow the leader for another ridge."""
@@ -223,8 +138,53 @@ class TrackedInverse:
 
     def learn(self, features: Features, Y: Array, weights: Array) -> None:
         """Follow a batch that is already in the memories."""
-        if not self._follow_batch(features, Y, weights, 1.0) or not self._correct():
+        if not self._follow_batch(features, Y, weights, 1.0) or not self._keep_near(len(features)):
             self.rebuild()
+
+    def following(self, features: Features, Y: Array, weights: Array) -> Work[None]:
+        """What `learn` does for many samples, which are in the memories, as work in units."""
+        before, self._lambda = self._lambda, self.ridge * self.memory.total
+        self._residual -= (self._lambda - before) * self.weights
+        self._inverse.enter()
+        D, P, n = self.memory.dimension, self._inverse.matrix, len(features)
+        root = np.sqrt(weights)
+        Phi, T = features.scaled(root).dense(), aligned((n, len(P)))
+        for band in blocks(len(P), 2.0 * n * D):
+            T[:, band] = Phi @ P[:D, band]
+            yield 2.0 * n * D * (band.stop - band.start)
+        inner = np.eye(n)
+        for part in blocks(n, 2.0 * n * D):
+            inner[part] += Phi[part] @ T[:, :D].T
+            yield 2.0 * n * D * (part.stop - part.start)
+        try:
+            L = np.linalg.cholesky(inner)
+        except np.linalg.LinAlgError:  # rounding has made P indefinite
+            yield from self.rebuilding()
+            return
+        for band in blocks(len(P), 2.0 * n * n):
+            solve_lower(L, T[:, band])
+            yield 2.0 * n * n * (band.stop - band.start)
+        for band in blocks(len(P), 2.0 * n * len(P)):
+            add_product(T[:, band], T[:, band.start :], P[band, band.start :], -1.0)
+            P[band.stop :, band] = P[band, band.stop :].T
+            yield 2.0 * n * len(P) * (band.stop - band.start)
+        error = Y * root[:, None] - Phi @ self.weights
+        solve_lower(L, error)
+        step = T[:, :D].T @ error
+        self.weights += step
+        self._residual -= (self._lambda - self._own_lambda) * step
+        yield 6.0 * n * self.weights.size
+        yield from self._descending(self._descent(EXCESS))
+
+    def come_near(self, features: Features, Y: Array, weights: Array, *, patient: bool) -> bool:
+        """Follow a batch likewise, with weights that may still be far; whether they are near."""
+        if not self._follow_batch(features, Y, weights, 1.0):
+            raise np.linalg.LinAlgError
+        if self.near:
+            return True
+        if not self._keep_near(len(features), patient=patient):
+            raise np.linalg.LinAlgError
+        return self.near
 
     def unlearn(self, features: Features, Y: Array, weights: Array) -> None:
         """Take at most `MANY` samples out of the memories; become the leader of what is left.
@@ -239,7 +199,11 @@ class TrackedInverse:
 
     def refine(self) -> None:
         """Make the weights the leader itself."""
-        self._correct(LEADER)
+        finished(self.refining())
+
+    def refining(self) -> Work[bool]:
+        """What `refine` does, as work in units."""
+        return self._descending(self._descent(LEADER))
 
     def state(self) -> State:
         """Values for a checkpoint; the weights are the solver's."""
@@ -251,7 +215,14 @@ class TrackedInverse:
             "negative": self._inverse.sign > 0,
             "unchecked": self._unchecked,
             "residual": self._residual[:, : self.memory.n_outputs],
+            "correcting": self._correction is not None,
+            **self._correction_state(),
         }
+
+    def _correction_state(self) -> State:
+        if self._correction is None:
+            return {}
+        return nested("correction", self._correction.part_state(self.memory.n_outputs))
 
     def restore(self, saved: StateReader, W: Array) -> None:
         """Take over what `state` has returned."""
@@ -267,6 +238,40 @@ class TrackedInverse:
         self._unchecked = saved.count("unchecked") if saved.has("unchecked") else 0
         saved.columns("residual", out=self._residual, width=self.memory.n_outputs)
         self.weights[:] = W
+        if saved.has("correcting") and saved.flag("correcting"):
+            self._correction = self._descent(SOON * EXCESS, steps=1)
+            self._correction.restore_part(saved.part("correction"), self.memory.n_outputs)
+
+    @property
+    def near(self) -> bool:
+        """Whether the weights are near the leader."""
+        return self._excess() <= EXCESS
+
+    def _excess(self) -> float:
+        """Bound on what the objective has above the smallest possible one, as a share of it."""
+        R, penalty = self._residual, self._lambda
+        objective = self.memory.objective(self.weights, R, penalty)
+        return float(np.vdot(R, R)) / (penalty * max(objective, np.finfo(float).tiny))
+
+    def _keep_near(self, rows: int, *, patient: bool = False) -> bool:
+        """Do the share of some rows in a step of the weights, if they need one soon.
+
+        All of it where they would miss the leader, unless that may be. False if that fails.
+        """
+        excess, self.spent = self._excess(), 0.0
+        if excess > EXCESS and not patient:
+            self.spent = self._step_cost
+            return self._correct()
+        if self._correction is None:
+            if excess <= (SOON if self._step_cost > UNIT else 1.0) * EXCESS:
+                return True
+            self._correction = self._descent(SOON * EXCESS, steps=1)
+        self._correction.penalty = self._lambda
+        self._correction.advance(self.memory, self._own_lambda, self._inverse, rows)
+        self.spent = min(rows, PARTS) * self._step_cost / PARTS
+        if not self._correction.within:
+            self._correction = None
+        return True
 
     def _require(self, features: Features, Y: Array, weights: Array) -> None:
         """Raise `NotLearnedError` unless A + lambda_0 I stays positive definite without a batch."""
@@ -341,10 +346,13 @@ class TrackedInverse:
             raise np.linalg.LinAlgError
         solve_lower(L, T)
         inverse.append(T)
+        if self._correction is not None:
+            self._correction.follow(T, sign)
         return np.asarray(L, dtype=np.float64), T
 
     def _correct(self, excess: float = EXCESS) -> bool:
         """Descend until the certificate holds; False if it fails."""
+        self._correction = None
         return finished(self._descending(self._descent(excess)))
 
     def _descent(self, excess: float, **options: Any) -> Descent:
@@ -354,13 +362,13 @@ class TrackedInverse:
     def _descending(self, descent: Descent) -> Work[bool]:
         """Let a descent come to its end, as work in units; whether it has reached its goal."""
         while descent.goes_on:
-            self.approach(descent)
-            yield self._step_cost
+            self.approach(descent, 1)
+            yield self._step_cost / PARTS
         return descent.reached
 
-    def approach(self, descent: Descent) -> None:
-        """Do a step of a descent."""
-        descent.step(self.memory, self._own_lambda, self._apply)
+    def approach(self, descent: Descent, parts: int) -> None:
+        """Do some parts of a step of a descent."""
+        descent.advance(self.memory, self._own_lambda, self._inverse, parts)
 
     def _times_inverse(self, features: Features) -> Array:
         """Phi P, with what is pending."""
@@ -370,11 +378,10 @@ class TrackedInverse:
         out += inverse.sign * features.inner(waiting) @ waiting
         return out
 
-    def _apply(self, X: Array) -> Array:
-        """P X, with what is pending."""
-        D = len(X)
-        out = aligned(X.shape)
-        rows_times(self._inverse.matrix[:, :D], np.arange(D), D, X, out)
-        waiting = self._inverse.waiting[:, :D]
-        out += self._inverse.sign * (waiting.T @ (waiting @ X))
-        return out
+
+def read_rival(saved: StateReader, shape: tuple[int, ...], n_outputs: int) -> Descent:
+    """The descent to another ridge that its `state` has described."""
+    W, R = aligned(shape), aligned(shape)
+    descent = Descent(W, R, saved.positive("penalty"), RIVAL, steps=RIVAL_STEPS, conjugate=True)
+    descent.restore(saved, n_outputs)
+    return descent
