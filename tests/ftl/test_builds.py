@@ -13,9 +13,14 @@ import losse.ftl.ridge_selector
 import losse.ftl.solvers.exact
 import losse.ftl.solvers.renewal
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
+from losse._kernels.simd import aligned
+from losse.encoders.features import DenseFeatures
 from losse.ftl.build import Build
 from losse.ftl.kept_rows import Rows
+from losse.ftl.memories.square import SquareMemory
 from losse.ftl.settings import Settings
+from losse.ftl.solvers.descent import PARTS, Descent
+from losse.ftl.solvers.tracked_inverse import TrackedInverse
 from losse.work import UNIT
 from tests.ftl.models import X, Y, assert_identical, memory
 
@@ -238,6 +243,28 @@ def test_rivals_are_made_one_after_the_other():
     assert steps.max() <= 2  # the one at hand comes with the last that is made
     assert max(made) == len(losse.ftl.ridge_selector.WIDE)
     assert auto.ridge_ != 1e-3
+
+
+def test_a_step_in_parts_is_one_for_all_rows_learned_meanwhile():
+    """P R while P follows rows, in parts: that of P as it is in the end."""
+    rng = np.random.default_rng(0)
+    memory, D = SquareMemory(120, 2, "float64"), 120
+    first, later = rng.normal(size=(300, D)), rng.normal(size=(PARTS - 1, 1, D))
+    memory.add(DenseFeatures(first), aligned((300, 8)) + 1.0, np.ones(300))
+    inverse = TrackedInverse(memory, 1e-2)
+    inverse.rebuild()
+    R = rng.normal(size=(D, 8))
+    W = aligned((D, 8))
+    descent = Descent(W, R.copy(), inverse.ridge * memory.total, 1e-9)
+    for rows in later:
+        inverse.approach(descent, 1)
+        inverse._correction = descent  # which P then tells of its changes
+        inverse.follow_only(DenseFeatures(rows))
+    inverse.approach(descent, 1)
+    A = first.T @ first + sum(rows.T @ rows for rows in later)
+    direction = np.linalg.solve(A + inverse._own_lambda * np.eye(D), R)
+    ratios = W / direction
+    np.testing.assert_allclose(ratios, np.tile(ratios[0], (D, 1)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("size", [1, 5, 20])

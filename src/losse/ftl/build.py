@@ -30,8 +30,8 @@ LEAST_ROWS = 100
 """Rows below which targets say too little of directions."""
 TESTED, LEAST_TESTED = 8, 64
 """One in so many rows tests ridges when an encoder is built, if there are as many."""
-PER_ROW = 1.5e8
-"""Cost that a row pays: three milliseconds or so."""
+PER_ROW = 2.3e8
+"""Cost that a row pays: three or four milliseconds."""
 AT_ONCE, FEW = 8, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
 MANY, SOME, STEP = 256, 32, 2

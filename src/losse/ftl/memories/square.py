@@ -17,8 +17,8 @@ from losse.work import Work, blocks
 if TYPE_CHECKING:
     from losse.ftl.targets import Change
 
-LEAST_ROWS, MOST_ROWS = 64, 512
-"""Rows that enter A together as a matrix product."""
+LEAST_ROWS, MOST_ROWS, BAND = 64, 256, 64
+"""Rows that enter A together as a matrix product, and rows of A that they enter, at least."""
 
 _ROWS = 256
 """Rows of A that are changed to double precision at once."""
@@ -27,6 +27,8 @@ _LEAST = 1 << 15
 
 # Operations that take as long as the first write of a number.
 _FIRST_WRITE = 200.0
+# Operations that take as long as the copy of a number across the diagonal.
+_COPIED = 50.0
 
 
 class SquareMemory(Memory):
@@ -95,10 +97,14 @@ class SquareMemory(Memory):
                 yield (band.stop - band.start) * _FIRST_WRITE * D
         for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
             rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
-            for band in blocks(D, (2 * len(rows) + 100) * D):
+            for band in blocks(D, 2 * len(rows) * D, BAND):
                 add_product(rows[:, band], rows[:, band.start :], self.A[band, band.start :])
-                self.A[band.stop :, band] = self.A[band, band.stop :].T
-                yield (2.0 * len(rows) + 100.0) * (band.stop - band.start) * (D - band.start)
+                yield 2.2 * len(rows) * (band.stop - band.start) * (D - band.start)
+        for band in blocks(D, _COPIED * D, BAND):
+            self.A[band.stop :, band] = self.A[band, band.stop :].T
+            corner = np.triu(self.A[band, band])
+            self.A[band, band] = corner + np.triu(corner, 1).T
+            yield _COPIED * (band.stop - band.start) * (D - band.start)
 
     def diagonal(self) -> Array:
         """The diagonal of A."""

@@ -149,7 +149,7 @@ class TrackedInverse:
         D, P, n = self.memory.dimension, self._inverse.matrix, len(features)
         root = np.sqrt(weights)
         Phi, T = features.scaled(root).dense(), aligned((n, len(P)))
-        for band in blocks(len(P), 2.0 * n * D):
+        for band in blocks(len(P), 2.0 * n * D, 64):
             T[:, band] = Phi @ P[:D, band]
             yield 2.0 * n * D * (band.stop - band.start)
         inner = np.eye(n)
@@ -164,7 +164,7 @@ class TrackedInverse:
         for band in blocks(len(P), 2.0 * n * n):
             solve_lower(L, T[:, band])
             yield 2.0 * n * n * (band.stop - band.start)
-        for band in blocks(len(P), 2.0 * n * len(P)):
+        for band in blocks(len(P), 2.0 * n * len(P), 64):
             add_product(T[:, band], T[:, band.start :], P[band, band.start :], -1.0)
             P[band.stop :, band] = P[band, band.stop :].T
             yield 2.0 * n * len(P) * (band.stop - band.start)
