@@ -25,7 +25,7 @@ from losse.work import UNIT
 from tests.ftl.models import X, Y, assert_identical, memory
 
 ENCODER = AdaptiveEncoder(6, 3, n_stages=1, warm_up=160)
-PAID = 1.5e7
+PAID = 7.5e6
 
 
 @pytest.fixture
@@ -114,12 +114,13 @@ def test_every_row_pays_the_same():
     warm = learn(model(), 0, 160)
     build = warm._learner._build
     costs = list(build._making())
-    paid = PAID * 4
+    share = 4 * losse.ftl.build.HASTE * PAID
+    paid = share
     while builds(warm):
         # What was paid for is done, and one unit more at most.
         assert sum(costs[: build.units - 1]) <= paid <= sum(costs[: build.units])
         learn(warm, warm.n_samples_seen_, warm.n_samples_seen_ + 4)
-        paid += PAID * 4
+        paid += share
 
 
 @pytest.mark.parametrize("n", [90, 600])

@@ -32,6 +32,8 @@ TESTED, LEAST_TESTED = 8, 64
 """One in so many rows tests ridges when an encoder is built, if there are as many."""
 PER_ROW = 2.3e8
 """Cost that a row pays: three or four milliseconds."""
+EARLY, HASTE = 1000, 2.0
+"""Rows before which an encoder is soon out of date, and how much more a row pays then."""
 AT_ONCE, FEW = 8, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
 MANY, SOME, STEP = 256, 32, 2
@@ -181,4 +183,5 @@ class Build:
 def payment(rows: int, n_samples: int) -> float:
     """Cost that a call pays which brings the last rows of so many."""
     at_once = AT_ONCE * rows >= n_samples or n_samples < FEW
-    return float("inf") if at_once else PER_ROW * rows
+    haste = HASTE if n_samples < EARLY else 1.0
+    return float("inf") if at_once else haste * PER_ROW * rows
