@@ -460,7 +460,7 @@ class Learner:
         learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))
         learner._leader.restore(saved)
         learner._prequential.restore(saved.part("prequential"))
-        if saved.has_array("intervals.errors"):
+        if saved.has("intervals.rows"):
             learner._intervals.restore(saved.part("intervals"))
         if saved.flag("holds_rows"):
             learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
