@@ -11,6 +11,8 @@ from losse import FTLRegressor
 
 TOLERANCE = 0.05
 """Of R2: what the choice of a ridge from fifty rows is worth."""
+ON_AVERAGE = 0.015
+"""Of R2, over three orders of the rows."""
 
 
 def diabetes(n):
@@ -50,10 +52,15 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_at_least_as_good_as_ridge_regression(case):
     X, y, n = CASES[case]()
-    other = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 5, 33)))
-    expected = other.fit(X[:n], y[:n]).score(X[n:], y[n:])
-    found = FTLRegressor().fit(X[:n], y[:n]).score(X[n:], y[n:])
-    assert found >= expected - TOLERANCE
+    gains = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(X))
+        known, new = order[:n], order[n:]
+        other = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 5, 33)))
+        expected = other.fit(X[known], y[known]).score(X[new], y[new])
+        gains.append(FTLRegressor().fit(X[known], y[known]).score(X[new], y[new]) - expected)
+    assert min(gains) >= -TOLERANCE
+    assert np.mean(gains) >= -ON_AVERAGE
 
 
 def test_what_bends_is_learned_from_fifty_rows():

@@ -19,9 +19,10 @@ from losse.ftl.solvers.base import ridge_cholesky
 from losse.typing import Array
 from losse.work import Work
 
-FOLDS = 4
 LEAST_ROWS, MOST_ROWS = 8, 1000
 """Rows of which a ridge is cross-validated."""
+FOLDS, MORE_FOLDS, FEW_ROWS = 4, 12, 150
+"""Folds, and those of so few rows that a quarter fewer want another ridge."""
 RIDGES = 10.0 ** np.arange(-5, 3.5, 0.5)
 
 
@@ -38,7 +39,8 @@ def best_ridge(
     ``encoding`` makes an encoder for some rows.
     """
     errors = np.zeros((len(RIDGES), rows.Y.shape[1]))
-    bounds = np.linspace(0, len(rows), FOLDS + 1).astype(int).tolist()
+    folds = min(MORE_FOLDS, len(rows)) if len(rows) <= FEW_ROWS else FOLDS
+    bounds = np.linspace(0, len(rows), folds + 1).astype(int).tolist()
     for first, last in pairwise(bounds):
         others = rows[:first] + rows[last:]
         encoder = yield from encoding(others)

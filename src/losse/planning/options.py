@@ -41,7 +41,7 @@ class PlanningOptions:
         World model: losse, a neural baseline, or oracle for the truth, where its rules are known.
     regressor
         Regressor of losse: planning (fast, and general after few steps), paper (its 30 grids) or
-        recommended (accurate, but tens of times slower).
+        recommended (accurate, but several times slower).
     steps
         Environment steps.
     seed

@@ -61,7 +61,7 @@ def planning_regressor() -> FTLRegressor:
     """The regressor of ``world_model="losse"`` where decisions are planned.
 
     One decision asks for tens of thousands of predictions. The recommended regressor of
-    `LosseWorldModel` takes tens of microseconds for each; this one, of the paper's kind, about one.
+    `LosseWorldModel` takes several times as long for each as this one, of the paper's kind.
     Its grids are coarser than the paper's and stand beside the inputs themselves: they generalise
     from the first few hundred steps, which is when an agent that plans begins to act.
     """

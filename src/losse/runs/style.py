@@ -58,6 +58,7 @@ class Style(NamedTuple):
 
 STYLES = {
     "losse": Style("Losse", BLUE),
+    "jax": Style("Losse, in JAX", SKY, "--", "h"),
     "paper": Style("Losse, as in the paper", BLUE),
     "losse-exact": Style("Losse, exact", SKY, ":", "v"),
     "recommended": Style("Losse, recommended", ORANGE, "-", "P"),

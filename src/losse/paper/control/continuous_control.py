@@ -21,11 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from losse.paper.control import tasks
 from losse.paper.control.tasks import Task
 from losse.runs.experiment import Run, TaskSettings, folder_of, methods_of, no_sweep
 from losse.runs.record import Record
-from losse.runs.table import Table
+from losse.runs.table import Cell, Table, mean_of, mean_score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,15 +94,51 @@ def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
 
 
 def table(records: Sequence[Record]) -> Table:
-    """Mean score, last return and seconds of every environment and method."""
-    return tasks.preset_table(records, TASKS, METHODS)
+    """Mean score, last return, error of the model and seconds of every environment and method."""
+    rows: list[tuple[Cell, ...]] = []
+    for env in tasks.tasks_of(records, TASKS):
+        for method in METHODS:
+            own = [r for r in records if (r.setting, r.method) == (env, method)]
+            if own:
+                last = [TASKS[env].returned(record.curve[-1][1]) for record in own]
+                score = mean_score(own, method, env)
+                rows.append((env, method, score, mean_of(last), *_model_of(own), *_times(own)))
+    columns = (
+        *("environment", "method", "normalised return", "last return", "error of the model"),
+        *("seconds of the model per 1,000 steps", "of all"),
+    )
+    return Table(columns, rows)
+
+
+def _model_of(records: Sequence[Record]) -> tuple[Cell]:
+    """Mean error of the model over training, if there is one that can err."""
+    errors = [np.mean([y for _, y in r.details["model_error"]]) for r in records if learns(r)]
+    return (mean_of(errors) if errors else None,)
+
+
+def _times(records: Sequence[Record]) -> tuple[Cell, Cell]:
+    """Seconds of updates and imagination, and processor time of all, per 1,000 steps."""
+    thousands = records[0].settings["steps"] / 1000
+    parts = ("update_seconds", "imagination_seconds")
+    model = np.mean([sum(record.details[part] for part in parts) for record in records])
+    everything = np.mean([record.details["cpu_seconds"][-1][1] for record in records])
+    return float(model / thousands), float(everything / thousands)
+
+
+def learns(record: Record) -> bool:
+    """Whether a run has a model that learns."""
+    return record.method in ("losse", *NETWORKS)
 
 
 def draw(records: Sequence[Record]) -> dict[str, Figure]:
-    """Learning curves, one environment beside the other."""
-    from losse.paper.control.figures import draw_curves
+    """Learning curves and errors of the models, one environment beside the other."""
+    from losse.paper.control.figures import draw_curves, draw_errors
 
-    return {"curves": draw_curves(records, METHODS, TASKS)}
+    figures = {"curves": draw_curves(records, METHODS, TASKS)}
+    learned = [record for record in records if learns(record)]
+    if learned:
+        figures["errors"] = draw_errors(learned, METHODS, TASKS)
+    return figures
 
 
 def _options(env: str, method: str, steps: int | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from losse.runs.style import (
     style_of,
 )
 from losse.runs.table import means_of
+from losse.typing import Array
 
 SIZES = (SKY, GREEN, PURPLE, VERMILION, ORANGE)
 MARKS = "vs^DP"
@@ -34,21 +35,49 @@ def draw_curves(
     records: Sequence[Record], methods: Sequence[str], tasks: Mapping[str, Task] = TASKS
 ) -> Figure:
     """Normalised return along training, one task beside the other."""
+    figure, panels = _panels(records, methods, tasks, curves_of, positive=False)
+    panels[0].set(ylabel="normalised return")
+    return figure
+
+
+def draw_errors(
+    records: Sequence[Record], methods: Sequence[str], tasks: Mapping[str, Task] = TASKS
+) -> Figure:
+    """Error of each model on the agent's newest steps, along training."""
+
+    def errors_of(own: Sequence[Record]) -> tuple[Array, Array]:
+        errors = np.array([record.details["model_error"] for record in own])
+        return errors[0, :, 0], errors[:, :, 1]
+
+    figure, panels = _panels(records, methods, tasks, errors_of, positive=True)
+    for axes in panels:
+        axes.set_yscale("log")
+    panels[0].set(ylabel="normalised error of one step")
+    return figure
+
+
+def _panels(
+    records: Sequence[Record],
+    methods: Sequence[str],
+    tasks: Mapping[str, Task],
+    curves: Callable[[Sequence[Record]], tuple[Array, Array]],
+    positive: bool,
+) -> tuple[Figure, Sequence[Axes]]:
+    """Means over seeds of what ``curves`` finds in records, one task beside the other."""
     envs = tasks_of(records, tasks)
-    figure = Figure(figsize=(3.3 * len(envs), 3.3), layout="constrained")
+    figure = Figure(figsize=(3.3 * max(len(envs), 2), 3.3), layout="constrained")
     panels = figure.subplots(1, len(envs), sharey=True, squeeze=False)[0]
     for axes, env in zip(panels, envs, strict=True):
         present = [m for m in methods if any((r.method, r.setting) == (m, env) for r in records)]
         for k, method in enumerate(present):
-            own = [r for r in records if (r.method, r.setting) == (method, env)]
-            steps, returns = curves_of(own)
-            _plot(axes, steps, returns, staggered(style_of(method), k, len(present)))
+            steps, values = curves([r for r in records if (r.method, r.setting) == (method, env)])
+            style = staggered(style_of(method), k, len(present))
+            plot_means(axes, steps, means_of(values), positive=positive, **style)
         axes.set(title=tasks[env].title, xlabel="environment steps")
         axes.locator_params(axis="x", nbins=4)
-    panels[0].set(ylabel="normalised return")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    return figure
+    return figure, panels
 
 
 def draw_interquartile(records: Sequence[Record], methods: Sequence[str]) -> Figure | None:
