@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from losse.encoders import Encoder
 from losse.ftl import folds
+from losse.ftl.intervals import Errors
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader
 from losse.ftl.settings import Settings
@@ -34,6 +35,8 @@ PER_ROW = 2e8
 """Cost that a row pays: some milliseconds."""
 AT_ONCE = 8
 """A call that brings one in so many rows pays for the whole build."""
+LEFT_OUT, FIRST = 1000, 500
+"""Rows whose errors are those of the leader without them, at most; and in a model's first call."""
 MANY, STEP = 256, 4
 """Rows that came in the meantime and are taken in together: first so many, then so few."""
 
@@ -64,6 +67,8 @@ class Build:
         self.later = KeptRows(rows.X.shape[1], rows.Y.shape[1])
         self.units = 0
         """Units of work done."""
+        self.errors: Errors | None = None
+        """Errors of the leader for rows that its encoder has not seen."""
         self._settings = settings
         self._spread = spread
         self._credit = 0.0
@@ -112,6 +117,9 @@ class Build:
             yield from leader.gathering(self.later.rows[taken : taken + MANY])
             taken += MANY
         yield from leader.settling(self._variances)
+        if settings.discount == 1.0:
+            unseen = (rows[n - tested :] + self.later.rows[:taken])[-LEFT_OUT:]
+            self.errors = yield from leader.left_out(unseen)
         while len(self.later) - taken >= STEP:
             leader.learn(self.later.rows[taken : taken + STEP], self._variances)
             taken += STEP
