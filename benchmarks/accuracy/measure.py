@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import norm
 
 from benchmarks.accuracy.contenders.contender import Contender, Doubting
 from benchmarks.accuracy.streams.stream import Stream
@@ -22,7 +21,7 @@ from losse.typing import Array
 
 BATCH = 25
 LEAST_SPREAD = 1e-6  # an output that varies less is constant, up to rounding
-CALIBRATION_ROWS = 2000  # standard deviations are dear
+CALIBRATION_ROWS = 2000  # intervals are dear
 LEVELS = (0.8, 0.9, 0.95)
 
 Part = Callable[[Array, Array], Array]
@@ -98,8 +97,7 @@ def measure(
             found.tasks.append((n, each))
     if has_tests and isinstance(contender, Doubting):
         some = sample_of_tests(stream, CALIBRATION_ROWS)
-        mean, std = contender.predict_std(some.X_test)
-        found.calibration = calibration(mean, std, some.Y_test)
+        found.calibration = calibration(contender, some.X_test, some.Y_test)
     return found
 
 
@@ -161,15 +159,14 @@ class _Apart:
             errors.setdefault(self._name, []).append(self._error(wrong))
 
 
-def calibration(mean: Array, std: Array, Y: Array) -> dict[str, float]:
-    """Shares of the targets within central intervals of the :data:`LEVELS`, over varying outputs.
-
-    >>> calibration(np.zeros((4, 1)), np.ones((4, 1)), np.array([[-5.0], [0.5], [1.4], [1.8]]))
-    {'0.8': 0.25, '0.9': 0.5, '0.95': 0.75}
-    """
+def calibration(contender: Doubting, X: Array, Y: Array) -> dict[str, float]:
+    """Shares of the targets within intervals of the :data:`LEVELS`, over outputs that vary."""
     varies = Y.std(axis=0) > 0
-    far = np.abs(Y - mean)[:, varies] / std[:, varies]
-    return {str(level): float(np.mean(far <= norm.ppf((1 + level) / 2))) for level in LEVELS}
+    found = {}
+    for level in LEVELS:
+        low, high = contender.predict_interval(X, level)
+        found[str(level)] = float(np.mean(((low <= Y) & (high >= Y))[:, varies]))
+    return found
 
 
 def largest_rises(

@@ -38,6 +38,15 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
 
 
+def check_share(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a number between zero and one, both excluded."""
+    problem = f"{name}={value!r} must be a share between 0 and 1, such as 0.9."
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(problem)
+    if not 0 < value < 1:  # type: ignore[operator]
+        raise ValueError(problem)
+
+
 def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
     """``X`` as finite float64 rows in C order.
 

@@ -24,7 +24,7 @@ def held(monkeypatch):
     def slow(self, rows):
         begun.set()
         assert go.wait(30)
-        real(self, rows)
+        return real(self, rows)
 
     def hold():
         monkeypatch.setattr(Learner, "_take_in", slow)

@@ -30,8 +30,8 @@ class Contender(Protocol):
 class Doubting(Protocol):
     """A learner that says how sure it is."""
 
-    def predict_std(self, X: Array) -> tuple[Array, Array]:
-        """Predictions and their standard deviations."""
+    def predict_interval(self, X: Array, coverage: float) -> tuple[Array, Array]:
+        """Bounds between which a share of the targets should be."""
 
 
 class Kept:

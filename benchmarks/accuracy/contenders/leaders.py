@@ -31,9 +31,9 @@ class Leader:
         """Predict the targets of rows."""
         return self.model.predict(X)
 
-    def predict_std(self, X: Array) -> tuple[Array, Array]:
-        """Predictions and their standard deviations."""
-        return self.model.predict(X, return_std=True)
+    def predict_interval(self, X: Array, coverage: float) -> tuple[Array, Array]:
+        """Bounds between which a share of the targets should be."""
+        return self.model.predict_interval(X, coverage)
 
     @property
     def nbytes(self) -> int:

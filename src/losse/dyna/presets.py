@@ -55,7 +55,7 @@ PRESETS: Mapping[str, Training] = {
             env="CartPole-v1",
             steps=12_800,
             termination="known",
-            dyna=DynaOptions(planning_steps=127, update_every=64, real_share=0.5),
+            dyna=DynaOptions(planning_steps=127, update_every=64, real_share=0.5, greedy_share=1.0),
             # After RL Zoo: bursts of gradient steps, with the target network fixed in each.
             agent_options={
                 "learning_rate": 2.3e-3,
@@ -81,6 +81,22 @@ PRESETS: Mapping[str, Training] = {
             rescale_obs=True,
             agent_options=DQN,
             model_options={"regressor": "paper"},
+        ),
+        Training(
+            env="LunarLander-v3",
+            steps=20_000,
+            dyna=DynaOptions(planning_steps=7, update_every=100, real_share=0.5, greedy_share=1.0),
+            agent_options={
+                "learning_rate": 5e-4,
+                "batch_size": 128,
+                "learning_starts": 1000,
+                "train_freq": 4,
+                "target_update_interval": 1,
+                "tau": 0.01,
+                "exploration_fraction": 0.2,
+                "exploration_final_eps": 0.05,
+                "policy_kwargs": {"net_arch": [256, 256]},
+            },
         ),
         Training(
             env="Pendulum-v1",

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from losse.encoders import Encoder
 from losse.ftl import folds
+from losse.ftl.intervals import Errors
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader
 from losse.ftl.settings import Settings
@@ -39,6 +40,8 @@ AT_ONCE, FEW = 8, 64
 MANY, SOME, STEP = 256, 32, 2
 """Rows that came in the meantime and are taken in together: first so many, then at least so many,
 and then so few."""
+LEFT_OUT, FIRST = 1000, 500
+"""Rows whose errors are those of the leader without them, at most; and in a model's first call."""
 
 
 class Build:
@@ -67,6 +70,8 @@ class Build:
         self.later = KeptRows(rows.X.shape[1], rows.Y.shape[1])
         self.units = 0
         """Units of work done."""
+        self.errors: Errors | None = None
+        """Errors of the leader for rows that its encoder has not seen."""
         self._settings = settings
         self._spread = spread
         self._credit = 0.0
@@ -112,12 +117,15 @@ class Build:
         yield from leader.building(rows, tested)
         taken = chunks = 0
         for take_in, least in ((leader.gathering, MANY), (leader.catching_up, SOME)):
-            while n := self._chunk(chunks, taken, least):
-                yield from take_in(self.later.rows[taken : taken + n])
-                taken, chunks = taken + n, chunks + 1
+            while more := self._chunk(chunks, taken, least):
+                yield from take_in(self.later.rows[taken : taken + more])
+                taken, chunks = taken + more, chunks + 1
             chunks += 1
             if least == MANY:
                 yield from leader.settling(self._variances)
+                if settings.discount == 1.0:
+                    unseen = (rows[n - tested :] + self.later.rows[:taken])[-LEFT_OUT:]
+                    self.errors = yield from leader.left_out(unseen)
         while len(self.later) - taken >= STEP:
             leader.learn(self.later.rows[taken : taken + STEP], self._variances)
             taken += STEP

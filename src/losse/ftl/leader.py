@@ -15,6 +15,7 @@ import numpy as np
 from losse._kernels.simd import aligned
 from losse.encoders import Encoder
 from losse.encoders.features import Features
+from losse.ftl.intervals import Errors
 from losse.ftl.kept_rows import Rows
 from losse.ftl.posterior import Posterior, new_posterior
 from losse.ftl.ridge_selector import FIRST_RIDGE, RidgeSelector
@@ -29,6 +30,8 @@ from losse.work import Work, blocks
 _CHUNK_ENTRIES = 1 << 22
 # Operations that take as long as the encoding of a row.
 _ENCODING = 1e6
+SMALLEST_REST = 1e-6
+"""Share that a row leaves to others of what it is predicted, at least."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +127,13 @@ class Leader:
         frozen[:] = W
         return Predictor(self.encoder, copy(self.targets), frozen, mean)
 
-    def variances(self, X: Array, unit: float, discount: float) -> Array:
-        """Variances of targets, (n, n_outputs); ``unit`` is the weight that counts as one row."""
+    def uncertainty(self, X: Array, unit: float, discount: float) -> tuple[Array, Array]:
+        """Leverages of rows and the noise of outputs: variances are noise (1 + leverage).
+
+        ``unit`` is the weight that counts as one row.
+        """
         if self.total == 0.0:  # all was unlearned
-            return np.full((len(X), self.targets.n_outputs), np.inf)
+            return np.zeros(len(X)), np.full(self.targets.n_outputs, np.inf)
         posterior = self._posterior
         if posterior is None or not posterior.serves:
             self._posterior = posterior = None  # room for the next
@@ -136,11 +142,11 @@ class Leader:
         parts = range(0, len(X), step)
         features = (self.encoder.encode(X[first : first + step]) for first in parts)
         try:
-            variances = [posterior.variance(part, unit, discount) for part in features]
+            found = [posterior.uncertainty(part, unit, discount) for part in features]
         except np.linalg.LinAlgError:  # rounding: what it has kept cannot follow
             self._posterior = None
-            return self.variances(X, unit, discount)
-        return np.concatenate(variances)
+            return self.uncertainty(X, unit, discount)
+        return np.concatenate([leverages for leverages, _ in found]), found[-1][1]
 
     def squared_errors(self) -> Array:
         """Sum of w (y - prediction)^2 of all rows, per output."""
@@ -152,10 +158,13 @@ class Leader:
         """Bound on the objective over the smallest possible one, less one."""
         return self._solver.certificate()
 
-    def learn(self, rows: Rows, spread: Callable[[], Array]) -> None:
-        """Take rows in; ``spread`` returns the variance of the targets so far."""
-        for part in rows.parts(self.rows_at_once):
-            self._learn_part(part, spread)
+    def learn(self, rows: Rows, spread: Callable[[], Array]) -> Array:
+        """Take rows in; ``spread`` returns the variance of the targets so far.
+
+        Returns the leverages that the rows had before, zero where the solver does not say.
+        """
+        parts = rows.parts(self.rows_at_once)
+        return np.concatenate([self._learn_part(part, spread) for part in parts])
 
     def building(self, rows: Rows, tested: int) -> Work[None]:
         """Take the first rows in, as work in units; the last ``tested`` judge ridges.
@@ -202,6 +211,30 @@ class Leader:
                 yield (part.stop - part.start) * cost
         yield from self._solver.gathering(features, Y, rows.weights)
 
+    def left_out(self, rows: Rows) -> Work[Errors | None]:
+        """Errors for rows that were learned, as if each had been left out; None if not known.
+
+        The rows weigh what they do in the memories, where a new row weighs one. In closed form: an
+        error is e / (1 - w h) without the row, and its leverage h / (1 - w h).
+        """
+        if len(rows) == 0:
+            return None
+        errors, leverages = np.empty(rows.Y.shape), np.empty(len(rows))
+        for part in blocks(len(rows), self._left_out_cost):
+            features = self.encoder.encode(rows.X[part])
+            known = self._solver.leverages(features)
+            if known is None:
+                return None
+            rest = np.maximum(1.0 - rows.weights[part] * known, SMALLEST_REST)
+            errors[part] = (rows.Y[part] - self.predict(rows.X[part])) / rest[:, None]
+            leverages[part] = known / rest
+            yield (part.stop - part.start) * self._left_out_cost
+        return Errors(errors, leverages, rows.weights / rows.weights.mean(), self.total)
+
+    @property
+    def _left_out_cost(self) -> float:
+        return 2 * _ENCODING + 2.0 * self.encoder.n_active * self.encoder.dimension
+
     @property
     def row_cost(self) -> float:
         """Operations for learning one of several rows, about."""
@@ -214,31 +247,36 @@ class Leader:
             yield (part.stop - part.start) * _ENCODING
         return features
 
-    def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> None:
+    def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> Array:
         """Take rows in up to each review of the ridge."""
         selector, first = self._selector, 0
+        leverages = np.zeros(len(rows))
         while first < len(rows):
             last = len(rows)
             if selector is not None:
                 last = min(last, first + max(1, selector.rows_left))
-            self._follow(rows[first:last] if last - first < len(rows) else rows)
+            known = self._follow(rows[first:last] if last - first < len(rows) else rows)
+            if known is not None:
+                leverages[first:last] = known
             self.spent = self._solver.spent
             if selector is not None:
                 self.spent += selector.review(self._solver, spread)
             first = last
+        return leverages
 
-    def _follow(self, rows: Rows) -> None:
+    def _follow(self, rows: Rows) -> Array | None:
         features, Y = self.encoder.encode(rows.X), self._columns(rows)
         if self._selector is not None:
             self._selector.score(features, Y, rows.weights)
         try:
-            self._solver.learn(features, Y, rows.weights)
+            leverages = self._solver.learn(features, Y, rows.weights)
         except BaseException:
             self._solver.refresh()  # what was derived from the memories may be half made
             self._posterior = None
             raise
         if self._posterior is not None:
             self._posterior.learned(features, rows.weights)
+        return leverages
 
     def unlearn(self, rows: Rows, *, everything: bool) -> None:
         """Take rows out: all of them, or none and raise `NotLearnedError`.

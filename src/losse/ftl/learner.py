@@ -25,8 +25,9 @@ import numpy.typing as npt
 
 from losse.encoders import Encoder
 from losse.encoders import registry as encoders
-from losse.ftl.build import Build, payment
+from losse.ftl.build import FIRST, Build, payment
 from losse.ftl.discounting import Discounting
+from losse.ftl.intervals import Errors, Intervals
 from losse.ftl.kept_rows import KeptRows, Rows
 from losse.ftl.leader import Leader, Predictor
 from losse.ftl.memories import memory_shape
@@ -37,14 +38,11 @@ from losse.interrupts import deferred_interrupts
 from losse.storage.archive import Archive, archive_bytes
 from losse.storage.state import State, StateReader, nested, split
 from losse.typing import Array
+from losse.work import finished
 
 _MOST_OUTPUTS = 1 << 20
-GROWN, LEAST_NEW = 1.25, 16
-"""Rows after which an encoder may be built out of turn: those of the last times this, and more."""
 LEAST_SHARE = 0.3
 """Share of its payment that a build has at least, whatever the last rows have spent on others."""
-MOST_OUTSIDE = 0.2
-"""Share of the rows since then in which an input may be beyond the encoder's range."""
 
 
 class Learner:
@@ -92,6 +90,8 @@ class Learner:
             encoder = settings.fitted_encoder(rows)
             self._leader = Leader(settings, encoder, new_targets(settings, rows))
             self._learn(rows)
+            if settings.discount == 1.0:
+                self._intervals.take_over(finished(self._leader.left_out(rows[-FIRST:])))
 
     def _begin(self, settings: Settings, n_features: int, n_outputs: int) -> None:
         """Become a learner of nothing, whose leader is still to be made."""
@@ -102,6 +102,7 @@ class Learner:
         self._built = 0  # rows from which the encoder was built
         self._discounting = Discounting(settings.discount)
         self._prequential = Prequential(n_outputs)
+        self._intervals = Intervals(n_outputs)
         self._kept = None
         self._build: Build | None = None
         self._since = 0  # rows since the encoder took over
@@ -167,8 +168,15 @@ class Learner:
 
     def predict_std(self, X: Array) -> tuple[Array, Array]:
         """Predicted targets and their standard deviations, (n, n_outputs) each."""
-        variances = self._leader.variances(X, self.unit, self.settings.discount)
-        return self.predict(X), np.sqrt(variances)
+        leverages, noise = self._leader.uncertainty(X, self.unit, self.settings.discount)
+        return self.predict(X), np.sqrt((1.0 + leverages)[:, None] * noise)
+
+    def predict_interval(self, X: Array, coverage: float) -> tuple[Array, Array]:
+        """Bounds between which a share of targets are expected, (n, n_outputs) each."""
+        mean, discount, total = self.predict(X), self.settings.discount, self._leader.total
+        uncertainty = self._leader.uncertainty(X, self.unit, discount)
+        half = self._intervals.half_widths(coverage, *uncertainty, total / self.unit, discount)
+        return mean - half, mean + half
 
     def use_past(self, past: int | Source | None) -> None:
         """Take rows for builds to come from another source; see `Settings`."""
@@ -225,19 +233,24 @@ class Learner:
             if self._discounting.overdue:
                 self._rescale(1.0 / self.unit)
             grown = self._discounting.grown(part.weights)
-            self._prequential.add(self.predict(part.X), part.Y, part.weights, grown)
-            self._take_in(part.weighing(grown))
+            predictions = self.predict(part.X)
+            self._prequential.add(predictions, part.Y, part.weights, grown)
+            total = self._leader.total
+            leverages = self._take_in(part.weighing(grown))
+            if total:
+                errors, unit = part.Y - predictions, self.unit
+                self._intervals.add(Errors(errors, unit * leverages, part.weights, total / unit))
 
-    def _take_in(self, rows: Rows) -> None:
+    def _take_in(self, rows: Rows) -> Array:
         """Learn rows with the weights that they have in the memories.
 
-        What is interrupted once it is in the memories is not lost.
+        What is interrupted once it is in the memories is not lost. Returns leverages before.
         """
         leader = self._leader
         before = leader.total
         learned = False
         try:
-            leader.learn(rows, self._spread)
+            leverages = leader.learn(rows, self._spread)
             learned = True
         finally:
             # A weight may be too small to change the total.
@@ -249,6 +262,7 @@ class Learner:
                     self._outside += self.encoder.outside(rows.X)
                 if self._build is not None:
                     self._build.add(rows)
+        return leverages
 
     def _spread(self) -> Array:
         return self._prequential.spread
@@ -257,17 +271,9 @@ class Learner:
         """Whether the encoder is to be built when some more rows come."""
         if self._kept is None and not callable(settings.past):
             return False
-        return settings.schedule.is_due(self._built, self.n_samples + more) or self._left
-
-    @property
-    def _left(self) -> bool:
-        """Whether an input has left the range in which it was when the encoder was built.
-
-        As in a stream that is sorted: beyond that range the encoder sees no differences.
-        """
-        if self._kept is None or self.n_samples < GROWN * self._built + LEAST_NEW:
-            return False
-        return bool(self._outside.max() > MOST_OUTSIDE * max(self._since, LEAST_NEW))
+        n, built, outside = self.n_samples, self._built, int(self._outside.max())
+        left = self._kept is not None and settings.schedule.has_left(n, built, self._since, outside)
+        return left or settings.schedule.is_due(built, n + more)
 
     def _advance(self, build: Build, paid: float) -> None:
         """Work at a build, and change to its leader when it is done."""
@@ -292,6 +298,7 @@ class Learner:
         """Change to the leader of a build; the units of weights are its own already."""
         self._leader, self._build, self._built = leader, None, build.n_samples
         self._since, self._outside = 0, np.zeros_like(self._outside)
+        self._intervals.take_over(build.errors)
         if self._kept is not None:
             self._kept = None
             if self.settings.schedule.keeps_rows(build.n_samples):
@@ -366,6 +373,7 @@ class Learner:
             rows = other._kept.rows
             self._relearn(rows.weighing(rows.weights * factor))
         self._prequential.loss += loss * self.unit
+        self._intervals.absorb(other._intervals)
 
     def solve(self) -> None:
         """Make the weights the best fit of the memories as they are now."""
@@ -427,6 +435,7 @@ class Learner:
             **nested("encoder", self.encoder.state()),
             **self._leader.state(),
             **nested("prequential", self._prequential.state()),
+            **nested("intervals", self._intervals.state()),
         }
         if self._kept is not None:
             state |= nested("past", self._kept.state())
@@ -453,6 +462,8 @@ class Learner:
         learner._leader = Leader(settings, encoder, targets, saved.positive("ridge"))
         learner._leader.restore(saved)
         learner._prequential.restore(saved.part("prequential"))
+        if saved.has("intervals.rows"):
+            learner._intervals.restore(saved.part("intervals"))
         if saved.flag("holds_rows"):
             learner._kept = KeptRows(encoder.n_features_in_, n_outputs)
             learner._kept.restore(saved.part("past"))

@@ -74,8 +74,8 @@ class Posterior(ABC):
     def learned(self, features: Features, weights: Array) -> None:
         """Take note of rows that the solver has learned."""
 
-    def variance(self, features: Features, unit: float, discount: float) -> Array:
-        """Variances of new targets, (rows, outputs).
+    def uncertainty(self, features: Features, unit: float, discount: float) -> tuple[Array, Array]:
+        """Leverages of rows and the noise of outputs: variances are noise (1 + leverage).
 
         ``unit`` is the weight that counts as one sample: with a discount, that of the latest.
         """
@@ -83,8 +83,7 @@ class Posterior(ABC):
         now = self._memory.total, self._solver.ridge
         if now[1] != self._noise_for[1] or not 1 <= now[0] / self._noise_for[0] <= NOISE_DRIFT:
             self._noise, self._noise_for = self._find_noise(unit, discount), now
-        spread = 1.0 + unit * np.maximum(self._leverage(features), 0.0)
-        return spread[:, None] * self._noise
+        return unit * np.maximum(self._leverage(features), 0.0), self._noise
 
     def _find_noise(self, unit: float, discount: float) -> Array:
         solver, targets = self._solver, self._targets
@@ -213,10 +212,7 @@ class SamplePosterior(Posterior):
         return beyond + self._inverse_trace.value
 
     def _leverage(self, features: Features) -> Array:
-        cross = self._samples.features.gram(features)
-        self._samples.half_solve(cross)
-        squares = (features.values**2).sum(axis=1) - (cross**2).sum(axis=0)
-        return np.asarray(squares / self._samples.penalty)
+        return self._samples.leverages(features)
 
 
 class IteratedPosterior(Posterior):

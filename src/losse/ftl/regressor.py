@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from losse.checks import (
     check_ages,
     check_inputs,
+    check_share,
     check_targets,
     check_weights,
     remember_inputs,
-)
+)  # fmt: skip
 from losse.encoders import Encoder
 from losse.encoders import registry as encoders
 from losse.ftl import checkpoint
@@ -184,6 +185,43 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
             rows = check_inputs(self, X, reset=False)
             mean, std = self._learner.predict_std(rows)
             return self._shaped(mean), self._shaped(std)
+
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Lower and upper bounds between which a share of new targets are expected to be.
+
+        An interval has the prediction in its middle. How wide it is, each output has learned from
+        its latest errors, up to 2000, for rows that were not learned yet: how heavy their tails
+        are, and how errors grow for rows unlike those learned (`losse.ftl.intervals`). While they
+        are few, as after a single `fit` of less than 1000 rows, it is nearly the normal one of
+        ``return_std``. The cost is that of ``return_std``, and other threads wait alike. The
+        solvers ``"sparse"`` and ``"dense"``, and models of more than 8192 features with more than
+        1500 samples, learn the tails alone.
+
+        Parameters
+        ----------
+        X, coverage
+            Inputs, and the share of targets, between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from losse import FTLRegressor, LosseEncoder
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(-1, 1, size=(3000, 1))
+        >>> y = X[:, 0] + rng.laplace(scale=0.1, size=3000)
+        >>> model = FTLRegressor(LosseEncoder(grid_dim=1))
+        >>> for start in range(0, 2000, 50):
+        ...     _ = model.partial_fit(X[start:start + 50], y[start:start + 50])
+        >>> low, high = model.predict_interval(X[2000:], coverage=0.8)
+        >>> round(float(np.mean((low <= y[2000:]) & (y[2000:] <= high))), 1)
+        0.8
+        """
+        check_share("coverage", coverage)
+        check_is_fitted(self)
+        with self.lock:
+            rows = check_inputs(self, X, reset=False)
+            low, high = self._learner.predict_interval(rows, float(coverage))
+            return self._shaped(low), self._shaped(high)
 
     def _predicted(self, X: npt.ArrayLike, learned: Learner | Predictor, single: bool) -> Array:
         rows = check_inputs(self, X, reset=False)

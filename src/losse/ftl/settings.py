@@ -168,6 +168,10 @@ class Settings:
         return Rows(X, Y, weights).take(weights > 0)
 
 
+GROWN, LEAST_NEW = 1.25, 16
+"""Rows after which an encoder may be built out of turn: those of the last times this, and more."""
+MOST_OUTSIDE = 0.2
+"""Share of the rows since then in which an input may be beyond the encoder's range."""
 DOUBLING = 2000
 """Rows from which an encoder is built at each doubling."""
 
@@ -218,6 +222,15 @@ class BuildSchedule:
         if not self.repeats or built >= self.last or n <= built:
             return False
         return built == 0 or self._round(n) > self._round(built)
+
+    @staticmethod
+    def has_left(n: int, built: int, since: int, outside: int) -> bool:
+        """Whether an input has left the range in which it was when the encoder was built.
+
+        As in a stream that is sorted: beyond that range the encoder sees no differences. Of
+        ``since`` rows with this encoder, ``outside`` were beyond it.
+        """
+        return n >= GROWN * built + LEAST_NEW and outside > MOST_OUTSIDE * max(since, LEAST_NEW)
 
     @property
     def _first(self) -> int:

@@ -43,7 +43,8 @@ def test_learns(name, stream):
     assert contender.nbytes > 1000
     if isinstance(contender, Doubting):
         varies = stream.Y.std(axis=0) > 0  # of what never varies, a model is sure
-        assert (contender.predict_std(stream.X_test)[1][:, varies] > 0).all()
+        low, high = contender.predict_interval(stream.X_test, 0.9)
+        assert (low < high)[:, varies].all()
 
 
 @pytest.mark.parametrize("name", ["adaptive", "knn"])

@@ -45,6 +45,16 @@ def test_errors_are_divided_by_the_variance_of_the_test(stream):
     assert found.calibration == {}
 
 
+def test_calibration_is_the_share_of_targets_within_bounds(stream):
+    class Sure(Echo):
+        def predict_interval(self, X, coverage):
+            return X - 1.0, X + np.where(X > 0, coverage - 0.85, 1.0)
+
+    found = measure(Sure(), stream, [50])
+    below = float(np.mean(stream.X_test <= 0))
+    assert found.calibration == {"0.8": pytest.approx(below), "0.9": 1.0, "0.95": 1.0}
+
+
 def test_batches_end_at_checkpoints(stream):
     contender = Echo()
     measure(contender, stream, [60, 110])

@@ -54,8 +54,16 @@ class Solver(ABC):
         self._told = False
 
     @abstractmethod
-    def learn(self, features: Features, Y: Array, weights: Array) -> None:
-        """Take a batch into the memories and follow the leader; ``Y`` has padded rows."""
+    def learn(self, features: Features, Y: Array, weights: Array) -> Array | None:
+        """Take a batch into the memories and follow the leader; ``Y`` has padded rows.
+
+        Returns phi^T (A + lambda I)^-1 phi of the rows before, where that costs nothing; zero for
+        rows of which it is not known.
+        """
+
+    def leverages(self, features: Features) -> Array | None:
+        """phi^T (A + lambda I)^-1 phi of rows, where an inverse is at hand."""
+        return None
 
     @abstractmethod
     def refresh(self) -> None:

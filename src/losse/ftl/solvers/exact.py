@@ -42,6 +42,8 @@ FEW = MANY * 3 // 2
 """Rows that may still have to enter A when an inverse is begun: others come while A is read."""
 ROOM = 512
 """Samples that are taken in while an inverse is made."""
+UNKNOWN = 1e-9
+"""Leverages below which rounding shows: they count as not known."""
 OWED = "samples without A"
 """Method of a file that leaves A out, since the samples make it."""
 SMALLEST_RIDGE = {"float64": 1e-10, "float32": 1e-6}
@@ -84,8 +86,8 @@ class ExactSolver(Solver):
         self._wanted: float | None = None  # ridge for which an inverse is to be made
         self._trace: float | None = 0.0  # of A
 
-    def learn(self, features: Features, Y: Array, weights: Array) -> None:
-        """Take a batch into the memories and follow the leader."""
+    def learn(self, features: Features, Y: Array, weights: Array) -> Array | None:
+        """Take a batch into the memories and follow the leader; see `Solver.learn`."""
         self.spent = 0.0
         self._renew_if_due(len(features))
         if self._samples is None or self._renewal is not None:
@@ -100,27 +102,35 @@ class ExactSolver(Solver):
             self._samples = self._renewal = None
             if not self.memory.large:
                 self._factorise()
-                return
-        self._follow(features, Y, weights)
+                return None
+        weighted = self._follow(features, Y, weights)
         if self._renewal is not None:
             self._advance(features, Y, weights)
+        return None if weighted is None else np.where(weighted > UNKNOWN, weighted / weights, 0.0)
 
-    def _follow(self, features: Features, Y: Array, weights: Array) -> None:
-        """Let the weights follow a batch that is in the memories."""
+    def _follow(self, features: Features, Y: Array, weights: Array) -> Array | None:
+        """Let the weights follow a batch that is in the memories.
+
+        Returns the leverages of its rows before, each times its weight.
+        """
+        leverages = None
         if self._samples is not None and self._samples.has_room(len(features)):
-            self._samples.add(features, Y, weights, self.penalty)
+            leverages = self._samples.add(features, Y, weights, self.penalty)
             if self._samples.excess(self.penalty) <= EXCESS:
                 self.weights[:] = self._samples.leader()
-                return
+                return leverages
         self._samples = None
         if self._follower is None:
             self._take_wanted()
             self._follower, self._renewal = self._new_follower(), None
+        elif isinstance(self._follower, TrackedInverse):
+            leverages = self._follower.learn(features, Y, weights)
         else:
             self._follower.learn(features, Y, weights)
-            self.spent += self._follower.spent
+        self.spent += self._follower.spent
         self.weights[:] = self._follower.weights
         self._review(self._follower)
+        return leverages
 
     def _review(self, follower: TrackedInverse | ConjugateGradients) -> None:
         """See whether a follower is near the leader, when that is cheap or may not be so."""
@@ -327,6 +337,13 @@ class ExactSolver(Solver):
         if isinstance(self._follower, TrackedInverse):
             return self._follower.leader_cost
         return super().leader_cost
+
+    def leverages(self, features: Features) -> Array | None:
+        """phi^T (A + lambda I)^-1 phi of rows, unless this model iterates or factorises."""
+        if self._samples is not None:
+            return self._samples.leverages(features)
+        follower = self._follower
+        return follower.leverages(features) if isinstance(follower, TrackedInverse) else None
 
     @property
     def samples(self) -> SampleSpace | None:

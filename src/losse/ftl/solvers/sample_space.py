@@ -82,6 +82,13 @@ class SampleSpace:
         n = self.size
         solve_lower(self._factor[:n, :n], columns)
 
+    def leverages(self, features: Features) -> Array:
+        """phi^T (A + lambda I)^-1 phi of rows."""
+        cross = self.features.gram(features)
+        self.half_solve(cross)
+        squares = (features.values**2).sum(axis=1) - (cross**2).sum(axis=0)
+        return np.asarray(squares / self._ridge)
+
     def inverse_trace(self, known: InverseTrace | None = None) -> InverseTrace:
         """Trace of (Phi Phi^T + lambda I)^-1, starting from an earlier one.
 
@@ -108,8 +115,11 @@ class SampleSpace:
         """Whether n more samples may be added."""
         return self.size + n <= self.limit
 
-    def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> None:
-        """Take a batch in; ``ridge`` is lambda after it."""
+    def add(self, features: Features, Y: Array, weights: Array, ridge: float) -> Array:
+        """Take a batch in; ``ridge`` is lambda after it.
+
+        Returns the leverages of its rows before, each times its weight.
+        """
         root = np.sqrt(weights)
         n, m = self.size, self.size + len(features)
         features = features.scaled(root)
@@ -118,9 +128,13 @@ class SampleSpace:
         self.size = m
         self._gram[:m, n:m] = self.features.gram(features)
         self._gram[n:m, :n] = self._gram[:n, n:m].T
+        first = n
         if not 1 / DRIFT <= ridge / self._ridge <= DRIFT:
-            n, self._ridge = 0, ridge * DRIFT
-        self._factorise(n)
+            first, self._ridge = 0, ridge * DRIFT
+        self._factorise(first)
+        # The last rows of the factor make lambda (I + Phi (A + lambda I)^-1 Phi^T).
+        squares = (self._factor[n:m, n:m] ** 2).sum(axis=1)
+        return np.asarray(squares / self._ridge - 1.0)
 
     def adding(self, features: Features, Y: Array, weights: Array, ridge: float) -> Work[None]:
         """What `add` does, as work in units."""

@@ -40,6 +40,8 @@ SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
 RIVAL, RIVAL_STEPS = 3e-3, 10
 """Excess of weights for a ridge that is on trial, and steps at most."""
+SOME = 16
+"""Rows that tell what another lambda would make of leverages."""
 LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
@@ -136,10 +138,21 @@ class TrackedInverse:
     def _step_cost(self) -> float:
         return 3.0 * self.memory.dimension**2 * self.weights.shape[1]
 
-    def learn(self, features: Features, Y: Array, weights: Array) -> None:
-        """Follow a batch that is already in the memories."""
-        if not self._follow_batch(features, Y, weights, 1.0) or not self._keep_near(len(features)):
+    def learn(self, features: Features, Y: Array, weights: Array) -> Array | None:
+        """Follow a batch that is already in the memories.
+
+        Returns the leverages of its rows before, each times its weight, if P has followed.
+        """
+        if len(features) > self.memory.dimension // 2:  # dearer to follow
+            last = slice(max(0, len(features) - MANY), len(features))
+            leverages = np.zeros(len(features))
+            leverages[last] = self.leverages(features[last]) * weights[last]
             self.rebuild()
+            return leverages
+        followed = self._follow_batch(features, Y, weights, 1.0)
+        if followed is None or not self._keep_near(len(features)):
+            self.rebuild()
+        return followed
 
     def following(self, features: Features, Y: Array, weights: Array) -> Work[None]:
         """What `learn` does for many samples, which are in the memories, as work in units."""
@@ -178,7 +191,7 @@ class TrackedInverse:
 
     def come_near(self, features: Features, Y: Array, weights: Array, *, patient: bool) -> bool:
         """Follow a batch likewise, with weights that may still be far; whether they are near."""
-        if not self._follow_batch(features, Y, weights, 1.0):
+        if self._follow_batch(features, Y, weights, 1.0) is None:
             raise np.linalg.LinAlgError
         if self.near:
             return True
@@ -193,7 +206,7 @@ class TrackedInverse:
         """
         self._require(features, Y, weights)
         self.memory.add(features, Y, -weights)
-        if not self._follow_batch(features, Y, weights, -1.0) or not self._correct(LEADER):
+        if self._follow_batch(features, Y, weights, -1.0) is None or not self._correct(LEADER):
             self.rebuild()
             self._correct(LEADER)
 
@@ -300,24 +313,28 @@ class TrackedInverse:
         features.add_transposed(Y, -weights, B)
         memory.require_targets(W, B + R, Y, weights)
 
-    def _follow_batch(self, features: Features, Y: Array, weights: Array, sign: float) -> bool:
-        """Follow a batch that came (sign 1) or went (-1); False if P should be made anew."""
+    def _follow_batch(
+        self, features: Features, Y: Array, weights: Array, sign: float
+    ) -> Array | None:
+        """Follow a batch that came (sign 1) or went (-1); None if P should be made anew.
+
+        Returns the leverages of its rows, each times its weight.
+        """
         before, self._lambda = self._lambda, self.ridge * self.memory.total
-        if self.off > FARTHEST:
-            return False
-        if len(features) > self.memory.dimension // 2:  # dearer to follow
-            return False
+        if self.off > FARTHEST or len(features) > self.memory.dimension // 2:
+            return None
         self._residual -= (self._lambda - before) * self.weights
-        root = np.sqrt(weights)
+        root, leverages = np.sqrt(weights), np.empty(len(features))
         try:
             for start in range(0, len(features), MANY):
                 part = slice(start, start + MANY)
-                self._follow(features[part].scaled(root[part]), Y[part] * root[part, None], sign)
+                scaled = features[part].scaled(root[part])
+                leverages[part] = self._follow(scaled, Y[part] * root[part, None], sign)
         except np.linalg.LinAlgError:  # rounding has made P indefinite
-            return False
-        return True
+            return None
+        return leverages
 
-    def _follow(self, features: Features, Y: Array, sign: float) -> None:
+    def _follow(self, features: Features, Y: Array, sign: float) -> Array:
         """P -= s T^T T, W += s T^T L^-1 (Y - Phi W), with s the sign,
         L L^T = I + s Phi P Phi^T and T = L^-1 Phi P."""
         L, T = self._change(features, sign)
@@ -328,6 +345,33 @@ class TrackedInverse:
         step = T[:, : len(self.weights)].T @ (sign * error)
         self.weights += step
         self._residual -= (self._lambda - self._own_lambda) * step
+        leverages = sign * ((L**2).sum(axis=1) - 1.0)
+        some = min(len(L), SOME)  # L T = Phi P
+        return self._at_lambda(leverages, ((L[:some, :some] @ T[:some]) ** 2).sum(axis=1))
+
+    def leverages(self, features: Features) -> Array:
+        """phi^T (A + lambda I)^-1 phi of rows, nearly."""
+        leverages = np.empty(len(features))
+        for start in range(0, len(features), SOME):
+            part = slice(start, start + SOME)
+            T = self._times_inverse(features[part])
+            exact = features[part].inner(T).diagonal()
+            leverages[part] = self._at_lambda(exact, (T**2).sum(axis=1))
+        return leverages
+
+    def _at_lambda(self, leverages: Array, squares: Array) -> Array:
+        r"""What phi^T P phi would be with lambda for lambda_0, nearly.
+
+        ``squares`` are |P phi|^2 of the first rows, a share p of which is all that it can be,
+        phi^T P phi / lambda_0. With r = lambda / lambda_0, the factor lies between
+        1 / (1 + (r - 1) p), if directions were alike, and 1 - p + p / r, if they were as unlike as
+        can be. This is the geometric mean.
+        """
+        sums = max(float(leverages[: len(squares)].sum()), np.finfo(float).tiny)
+        share = min(float(squares.sum()) * self._own_lambda / sums, 1.0)
+        ratio = self._lambda / self._own_lambda
+        most, least = 1.0 + share * (1.0 / ratio - 1.0), 1.0 / (1.0 + share * (ratio - 1.0))
+        return leverages * np.sqrt(most * least)
 
     def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
         """P -= s T^T T for samples that came or went; returns L and T."""
