@@ -500,7 +500,7 @@ class ExactSolver(Solver):
     @property
     def _few(self) -> int:
         """Samples up to which a system in sample space takes less than a row with an inverse."""
-        return self._half // 4 if worthwhile(self.memory, 1) else self._half
+        return self._half // 2 if worthwhile(self.memory, 1) else self._half
 
     @property
     def _half(self) -> int:
