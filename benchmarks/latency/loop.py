@@ -151,7 +151,7 @@ def measure(job: Job) -> Record:
     begin = time.perf_counter()
     with live_line(job.model) as step:
         step("compiling")
-        drive(job._replace(rows=min(job.rows, 600)), step)  # loads and compiles what is needed
+        drive(job._replace(rows=min(job.rows, 1500)), step)  # loads and compiles what is needed
         times = drive(job, step)
     calls = {name: taken.summary() for name, taken in times.items()}
     return Record(
