@@ -38,7 +38,7 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} must be a finite number greater than 0.")
 
 
-def check_share(name: str, value: Any) -> None:
+def check_inner_share(name: str, value: Any) -> None:
     """Raise unless ``value`` is a number between zero and one, both excluded."""
     problem = f"{name}={value!r} must be a share between 0 and 1, such as 0.9."
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -24,8 +24,8 @@ LINE = 64
 """Bytes in a cache line."""
 LANES = LINE // 8
 """Doubles in a line."""
-LARGE = 1 << 22
-"""Bytes from which an array has pages of its own."""
+LARGE, HUGE = 1 << 22, 1 << 28
+"""Bytes from which an array has small pages, and from which it does not, for the sake of reads."""
 
 
 def padded(length: int, dtype: npt.DTypeLike = np.float64) -> int:
@@ -48,7 +48,7 @@ def aligned(shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> npt.ND
     size = math.prod(shape)
     if size < 256:
         return np.zeros(shape, dtype)
-    if size * dtype.itemsize >= LARGE and hasattr(mmap, "MAP_PRIVATE"):
+    if LARGE <= size * dtype.itemsize < HUGE and hasattr(mmap, "MAP_PRIVATE"):
         pages = mmap.mmap(-1, size * dtype.itemsize, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         return np.frombuffer(pages, dtype).reshape(shape)
     raw = np.zeros(size + LINE // dtype.itemsize, dtype)

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from losse.checks import (
     check_ages,
+    check_inner_share,
     check_inputs,
-    check_share,
     check_targets,
     check_weights,
     remember_inputs,
@@ -216,7 +216,7 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
         >>> round(float(np.mean((low <= y[2000:]) & (y[2000:] <= high))), 1)
         0.8
         """
-        check_share("coverage", coverage)
+        check_inner_share("coverage", coverage)
         check_is_fitted(self)
         with self.lock:
             rows = check_inputs(self, X, reset=False)

@@ -74,12 +74,6 @@ class Descent:
         """Whether a step is begun."""
         return self._made > 0
 
-    def step(self, memory: Memory, own_lambda: float, inverse: Deferred) -> None:
-        """Do a step, if it takes one, with P an inverse for ``own_lambda``."""
-        self.advance(memory, own_lambda, inverse, PARTS)
-        while self.within:
-            self.advance(memory, own_lambda, inverse, PARTS)
-
     def advance(self, memory: Memory, own_lambda: float, inverse: Deferred, parts: int) -> None:
         """Do some parts of a step. A step that another P has begun begins anew."""
         D = len(self.W)
