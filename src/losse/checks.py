@@ -74,9 +74,7 @@ def check_inputs(estimator: Any, X: Any, *, reset: bool) -> Array:
     if not plain:
         require_unmasked("X", X)
     limit = _limit("X", LARGEST, estimator)
-    if not np.vdot(checked, checked) <= limit**2:  # so for NaN, too
-        _require_finite("X", checked)
-        _require_moderate("X", checked, limit)
+    _require_usable("X", checked, limit)
     return checked
 
 
@@ -88,8 +86,7 @@ def check_rows(name: str, X: Any, n_features: int) -> Array:
         raise ValueError(
             f"{name} has {rows.shape[1]} features, expected {n_features}: those that were learned."
         )
-    _require_finite(name, rows)
-    _require_moderate(name, rows)
+    _require_usable(name, rows, LARGEST)
     return np.asarray(rows)
 
 
@@ -132,8 +129,7 @@ def check_targets(Y: Any, n_rows: int, n_outputs: int | None) -> Array:
             f"y has {width} outputs, but the model was started with {n_outputs}; "
             "use a new model for other targets."
         )
-    _require_finite("y", targets)
-    _require_moderate("y", targets)
+    _require_usable("y", targets, LARGEST)
     return np.asarray(targets)
 
 
@@ -191,6 +187,13 @@ def _limit(name: str, usual: float, estimator: Any) -> float:
     """Largest value of an argument, in the precision of an estimator's sums."""
     dtype = getattr(estimator, "dtype", "float64")
     return usual if dtype == "float64" or np.dtype(dtype) == np.float64 else SINGLE[name]
+
+
+def _require_usable(name: str, values: Array, limit: float) -> None:
+    """Raise for values that are not finite, or too large."""
+    if not np.vdot(values, values) <= limit**2:  # so for NaN, too
+        _require_finite(name, values)
+        _require_moderate(name, values, limit)
 
 
 def _require_moderate(name: str, values: Array, limit: float = LARGEST) -> None:

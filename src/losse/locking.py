@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any, Self, TypeVar
 
 Result = TypeVar("Result")
-UNCOPIED = ("_lock", "_published", "_past")
+UNCOPIED = ("_lock", "_published", "_past", "_checked_parameters")
 """Attributes that copies do not have."""
 PATIENCE = 2e-4
 """Seconds between two looks at whether something was published."""
@@ -43,8 +43,8 @@ class Guarded:
     @property
     def lock(self) -> RLock:
         """Held by whoever changes or reads the object: a lock that its owner may take again."""
-        lock: RLock = self.__dict__.setdefault("_lock", RLock())
-        return lock
+        lock: RLock | None = self.__dict__.get("_lock")
+        return self.__dict__.setdefault("_lock", RLock()) if lock is None else lock
 
     @contextmanager
     def changing(self) -> Iterator[None]:

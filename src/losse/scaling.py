@@ -90,12 +90,13 @@ class RunningMoments:
 
     def add(self, Y: Array, weights: Array) -> None:
         """Take in rows with their weights."""
-        weight = float(weights.sum())
-        mean = weights @ Y / weight
+        one = len(Y) == 1
+        weight = float(weights[0] if one else weights.sum())
+        mean = Y[0] if one else weights @ Y / weight
         step = mean - self.mean
         total = self.weight + weight
         self.deviations += step * step * (self.weight * weight / total)
-        if len(Y) > 1:
+        if not one:
             self.deviations += weights @ (Y - mean) ** 2
         self.mean += step * (weight / total)
         self.weight = total

@@ -85,11 +85,17 @@ class Intervals:
 
     def add(self, latest: Errors) -> None:
         """Take in more errors."""
-        rows = np.empty((len(latest.errors), self._ring.shape[1]))
+        n = len(latest.errors)
+        first = self._added % self._most
+        direct = first + n <= len(self._ring)  # else the ring has to grow, or to begin again
+        rows = self._ring[first : first + n] if direct else np.empty((n, self._ring.shape[1]))
         rows[:, 0], rows[:, 1] = np.maximum(latest.weights, TINY), latest.leverages
         rows[:, 2], rows[:, 3:] = max(latest.total, TINY), latest.errors
-        self._append(rows)
-        self._fresh += len(rows)
+        if direct:
+            self._added += n
+        else:
+            self._append(rows)
+        self._fresh += n
 
     def take_over(self, first: Errors | None) -> None:
         """Let another encoder predict from here on, which has made its first errors."""

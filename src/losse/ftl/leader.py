@@ -163,6 +163,8 @@ class Leader:
 
         Returns the leverages that the rows had before, zero where the solver does not say.
         """
+        if len(rows) <= self.rows_at_once:
+            return self._learn_part(rows, spread)
         parts = rows.parts(self.rows_at_once)
         return np.concatenate([self._learn_part(part, spread) for part in parts])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from copy import deepcopy
+from dataclasses import fields
+from operator import attrgetter, is_
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -33,6 +35,8 @@ from losse.locking import locked
 from losse.storage.archive import Progress
 from losse.storage.state import State, StateReader
 from losse.typing import Array
+
+_PARAMETERS = attrgetter(*(field.name for field in fields(Settings)))
 
 
 class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -435,13 +439,12 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
         self._learner = learner
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
-        settings = Settings.of(self)
-        settings.check()
+        self._check_parameters()
         n_outputs = None if reset else self.n_outputs_
         rows, _, single = self._checked(X, y, sample_weight, n_outputs)
         with self.changing():
             if reset:
-                learner = Learner(settings, rows)
+                learner = Learner(Settings.of(self), rows)
                 with deferred_interrupts():
                     remember_inputs(self, X)
                     self._learner, self._single = learner, single
@@ -449,6 +452,14 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
                 self._learner.use_past(self.past)  # all other parameters count from the next `fit`
                 self._learner.learn(rows)
         return self
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter makes no sense; those that were checked before are not again."""
+        given = _PARAMETERS(self)
+        checked = self.__dict__.get("_checked_parameters")
+        if checked is None or not all(map(is_, given, checked)):
+            Settings.of(self).check()
+            self._checked_parameters = given
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, n_outputs: int | None
