@@ -85,7 +85,7 @@ PRESETS: Mapping[str, Training] = {
         Training(
             env="LunarLander-v3",
             steps=20_000,
-            dyna=DynaOptions(planning_steps=7, update_every=100, real_share=0.5, greedy_share=1.0),
+            dyna=DynaOptions(planning_steps=7, update_every=100, real_share=0.8, greedy_share=1.0),
             agent_options={
                 "learning_rate": 5e-4,
                 "batch_size": 128,
