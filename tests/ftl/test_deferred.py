@@ -52,7 +52,7 @@ def test_a_row_changes_only_a_few_columns():
     changed = []
     for row in PHI:
         before = np.triu(sums.matrix)
-        sums.enter_some(1)
+        sums.make_room(1)
         sums.append(row[None])
         changed.append((np.triu(sums.matrix) != before).any(axis=1).sum())
     assert 0 < max(changed) <= 2 * D // MANY + 1
@@ -85,3 +85,17 @@ def test_models_with_rows_that_wait_are_those_without(dtype, monkeypatch, tmp_pa
     assert (waiting.predict(X) == loaded.predict(X)).all()
     both = FTLRegressor(encoder, ridge=1e-3, dtype=dtype).fit(X[:50], y[:50]).merge(waiting)
     assert both.n_samples_seen_ == waiting.n_samples_seen_ + 50
+
+
+@pytest.mark.parametrize("size", [1, 7, 25, 32, 64])
+def test_batches_never_wait_for_all_rows_to_enter(size):
+    """A batch of up to half of those that enter together finds room, with its share alone."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20 * MANY, 30))
+    sums = Deferred(np.zeros((30, 30)))
+    for first in range(0, len(rows), size):
+        batch = rows[first : first + size]
+        assert not sums.make_room(len(batch))
+        sums.append(batch)
+    T = sums.waiting
+    np.testing.assert_allclose(sums.matrix + T.T @ T, rows.T @ rows, rtol=1e-10)

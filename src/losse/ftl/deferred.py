@@ -36,7 +36,7 @@ class Deferred:
     >>> rng = np.random.default_rng(0)
     >>> sums, rows = Deferred(np.zeros((5, 5))), rng.normal(size=(1000, 5))
     >>> for row in rows:
-    ...     sums.enter_some(1)
+    ...     _ = sums.make_room(1)
     ...     sums.append(row[None])
     >>> T = sums.waiting
     >>> len(T) < 2 * MANY, bool(np.allclose(sums.matrix + T.T @ T, rows.T @ rows))
@@ -57,9 +57,17 @@ class Deferred:
         """T: rows that wait, with zeros where they have entered M."""
         return self._rows[: self._count]
 
-    def has_room(self, rows: int) -> bool:
-        """Whether so many more rows may wait."""
-        return self._count + rows <= len(self._rows)
+    def make_room(self, rows: int, hold: bool = False) -> bool:
+        """Do the share of some rows that come, unless it is held; or enter all for want of room.
+
+        Returns whether all has entered.
+        """
+        if not hold:
+            self._enter_some(rows)
+        full = self._count + rows > len(self._rows)
+        if full:
+            self.enter()
+        return full
 
     def append(self, rows: npt.NDArray[Any]) -> None:
         """Let more rows wait."""
@@ -70,11 +78,8 @@ class Deferred:
         self._count += rows
         return self._rows[self._count - rows : self._count]
 
-    def enter_some(self, rows: int) -> None:
-        """Do the share of some rows that come.
-
-        M + s T^T T stays the same: where columns have entered M, those of T become zero.
-        """
+    def _enter_some(self, rows: int) -> None:
+        """M + s T^T T stays the same: where columns have entered M, those of T become zero."""
         if self._entering == 0 and self._count >= MANY:
             self._entering = self._count
         if self._entering == 0:

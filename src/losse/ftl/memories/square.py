@@ -63,10 +63,7 @@ class SquareMemory(Memory):
             return
         if self._deferred is None:
             self._deferred = Deferred(self.A)
-        if not self._deferred.has_room(n):
-            self._deferred.enter()
-        if not hold:
-            self._deferred.enter_some(n)
+        self._deferred.make_room(n, hold)
         features.scaled(np.sqrt(weights)).write(self._deferred.extend(n))
 
     @property

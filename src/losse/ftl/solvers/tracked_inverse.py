@@ -376,11 +376,12 @@ class TrackedInverse:
     def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
         """P -= s T^T T for samples that came or went; returns L and T."""
         n, inverse = len(features), self._inverse
-        if not inverse.has_room(n) or sign != -inverse.sign:
+        if sign != -inverse.sign:
             inverse.enter()
             inverse.sign = -sign
             self.renewed = True
-        inverse.enter_some(n)
+        elif inverse.make_room(n):
+            self.renewed = True
         self._unchecked += n
         if self._unchecked > self.memory.dimension:
             self.renewed, self._unchecked = True, 0
