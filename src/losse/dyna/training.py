@@ -135,7 +135,7 @@ def environments(training: Training) -> tuple[VecEnv, VecEnv]:
         return rescaled(env) if training.rescale_obs else env
 
     env = make_vec_env(
-        training.env,
+        partial(gymnasium.make, training.env),  # by its name, it would be asked to draw pictures
         training.n_envs,
         seed=training.seed,
         env_kwargs=options | {"max_episode_steps": training.train_limit},
