@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from losse import FTLRegressor, LosseEncoder
+from losse._kernels.simd import aligned
 from losse.encoders.features import DenseFeatures
 from losse.ftl.deferred import MANY, Deferred
+from losse.ftl.memories.packed import PackedMemory
 from losse.ftl.memories.square import SquareMemory
 
 RNG = np.random.default_rng(0)
@@ -99,3 +101,24 @@ def test_batches_never_wait_for_all_rows_to_enter(size):
         sums.append(batch)
     T = sums.waiting
     np.testing.assert_allclose(sums.matrix + T.T @ T, rows.T @ rows, rtol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 40, 499, 1200])
+def test_packed_sums_are_the_same_while_rows_enter(size):
+    X = RNG.uniform(-3, 3, size=(1200, 3))
+    encoder = LosseEncoder(6, 4, 2, scaling=(-3, 3)).fit(X)
+    features = encoder.encode(X)
+    made = PackedMemory(6, 25, 24, 8, "float64")
+    V = aligned((made.dimension, 8))
+    V[:] = RNG.normal(size=V.shape)
+    under_way = 0
+    for start in range(0, 1200, size):
+        part = slice(start, start + size)
+        made.add_products(features[part], np.ones(len(features[part])))
+        Phi = features[: part.stop].dense()
+        np.testing.assert_allclose(made.times(V), Phi.T @ (Phi @ V), atol=1e-9)
+        state = made.waiting_state()
+        under_way += "share" in state and 0 < state["share"] < 1
+    assert under_way > 5 or size >= 499
+    Phi = features.dense()
+    np.testing.assert_allclose(made.square(), Phi.T @ Phi, atol=1e-9)

@@ -142,7 +142,7 @@ def test_packed_memory_holds_what_a_square_one_does(grids, bins, dim, dtype, n_o
     size, D = encoder.cells_per_grid, encoder.dimension
     weights = rng.uniform(size=50)
     A, square = np.zeros((grids * (grids + 1) // 2, size, size), dtype), np.zeros((D, D), dtype)
-    add_packed(A, size, features.indices, features.values, weights)
+    add_packed(A, size, features.indices, features.values, weights, 0, grids)
     add_square(square, features.indices, features.values, weights)
     Phi = features.matrix().toarray()
     exact = (Phi * weights[:, None]).T @ Phi

@@ -118,7 +118,7 @@ def large_kernels(bench: Bench, dtype: Dtype) -> list[Kernel]:
     return [
         Kernel(
             f"accumulate, packed, {dtype}",
-            lambda: add_packed(memory.A, memory.size, batch.indices, batch.values, ones),
+            lambda: add_packed(memory.A, memory.size, batch.indices, batch.values, ones, 0, LARGE),
             2 * LINE * lines_of_pairs(batch, memory),
             BATCH * encoder.n_active**2,
             "bytes: each line of A that the batch touches, read and written; flops n K^2",

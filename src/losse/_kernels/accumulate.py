@@ -45,12 +45,13 @@ def add_square(A, indices, values, weights):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_packed(A, size, indices, values, weights):  # type: ignore[no-untyped-def]
+def add_packed(A, size, indices, values, weights, first, last):  # type: ignore[no-untyped-def]
     """A += sum_r w_r phi_r phi_r^T for the packed lower triangle of grid-pair blocks.
 
-    ``A`` is (pairs, size, size); the block of grids g >= h is number g (g + 1) / 2 + h. Every
-    row has the same number of active cells in each grid. Pairs are the outer loop, so that a
-    block stays in cache while the whole batch enters it.
+    ``A`` is (pairs, size, size); the block of grids g >= h is number g (g + 1) / 2 + h. Only
+    blocks with g from ``first`` to below ``last`` are changed. Every row has the same number of
+    active cells in each grid. Pairs are the outer loop, so that a block stays in cache while the
+    whole batch enters it.
     """
     n, K = indices.shape
     n_grids = 1
@@ -61,10 +62,10 @@ def add_packed(A, size, indices, values, weights):  # type: ignore[no-untyped-de
     cells = np.empty((n_grids, n, active), dtype=np.uint32)
     phi = np.empty((n_grids, n, active))
     for r in range(n):
-        for k in range(K):
+        for k in range(last * active):
             cells[k // active, r, k % active] = indices[r, k] % size
             phi[k // active, r, k % active] = values[r, k]
-    for g in range(n_grids):
+    for g in range(first, last):
         for h in range(g + 1):
             block = A[g * (g + 1) // 2 + h]
             rows, row_phi, columns, column_phi = cells[g], phi[g], cells[h], phi[h]

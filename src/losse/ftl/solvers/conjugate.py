@@ -23,12 +23,19 @@ RENEWAL = 60
 """Iterations after a merge or unlearning, in solvers that do not promise to reach the leader."""
 OTHER_RIDGE = 10
 """Iterations for the leader of another ridge."""
+PER_ROW = 2e8
+"""Operations that a row pays for in solvers that do not promise to reach the leader."""
 MOST_ITERATIONS = 1000
 """Of a solution that has no limit of its own; rounding may keep it from its tolerance."""
 
 
 class ConjugateGradients:
-    """Weights near the leader, for memories of any size."""
+    """Weights near the leader, for memories of any size.
+
+    ``iterations`` are those of a batch; None for as many as it takes. If they are limited, and cost
+    more than the rows of a batch pay for, the weights wait until enough rows have come. So the cost
+    of a row does not depend on the size of batches.
+    """
 
     spent = 0.0
 
@@ -36,6 +43,8 @@ class ConjugateGradients:
         self.memory = memory
         self.ridge = ridge
         self.iterations = MOST_ITERATIONS if iterations is None else iterations
+        self._cost = 0.0 if iterations is None else iterations * float(len(W)) ** 2 * W.shape[1]
+        self._paid = 0.0
         self.weights = W
         self._lambda = 0.0
         self._residual = aligned(W.shape)
@@ -55,10 +64,13 @@ class ConjugateGradients:
         features.add_transposed(error, weights, self._residual)
         before, self._lambda = self._lambda, self.ridge * self.memory.total
         self._residual -= (self._lambda - before) * self.weights
-        self.solve()
+        self._paid += PER_ROW * len(features)
+        if self._paid >= self._cost:
+            self.solve()
 
     def solve(self) -> None:
         """Iterate until the leader is near, or the number of iterations is used up."""
+        self._paid = 0.0
         if self.memory.total > REFRESH * self._precondition_at:
             self._precondition_at = self.memory.total
             self._inverse_blocks = block_inverses(self.memory, self._lambda)
@@ -82,6 +94,7 @@ class ConjugateGradients:
         """Values for a checkpoint; the weights are the solver's."""
         return {
             "lambda": self._lambda,
+            "paid": self._paid,
             "residual": self._residual[:, : self.memory.n_outputs],
             "precondition_at": self._precondition_at,
             "inverse_blocks": self._inverse_blocks,
@@ -90,6 +103,7 @@ class ConjugateGradients:
     def restore(self, saved: StateReader) -> None:
         """Take over what `state` has returned."""
         self._lambda = saved.positive("lambda")
+        self._paid = saved.number("paid", at_least=0.0) if saved.has("paid") else 0.0
         saved.columns("residual", out=self._residual, width=self.memory.n_outputs)
         self._precondition_at = saved.number("precondition_at", at_least=0.0)
         self._inverse_blocks = saved.array("inverse_blocks", self.memory.block_shape)

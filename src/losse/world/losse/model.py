@@ -50,7 +50,7 @@ class LosseWorldModel(CheckpointedModel):
     regressor
         An `FTLRegressor` that is not fitted, to be used as a pattern: its encoder gets the seed
         given here and, unless it is an `AdaptiveEncoder`, inputs that are scaled already.
-        ``"paper"``: the paper's settings, 30 grids for discrete actions, 300 (and 5.5 GB) for
+        ``"paper"``: the paper's settings, 30 grids for discrete actions, 300 (and 3 GB) for
         continuous ones. None: the recommended one, which is ``FTLRegressor()``, or the paper's
         grids for no more than two inputs.
     per_action
