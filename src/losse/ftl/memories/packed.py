@@ -57,14 +57,14 @@ class PackedMemory(Memory):
     def wait(self, rows: list[SparseFeatures]) -> None:
         """Let more rows wait, each times the root of its weight; or enter, if they are many."""
         self._waiting.extend(rows)
-        waiting = sum(map(len, self._waiting))
-        if self._entering is not None and waiting >= WAITING:
-            self._enter(1.0)
-        if self._entering is None and waiting >= WAITING:
+        came, waiting = sum(map(len, rows)), sum(map(len, self._waiting))
+        if waiting >= 2 * WAITING:
+            self.settle()
+        elif self._entering is None and waiting >= WAITING:
             self._entering, self._waiting = _joined(self._waiting), []
             self._share, self._entered = 0.0, 0
-        # As many rows may come meanwhile: a little more than their share.
-        self._enter(self._share + 8 / 7 * sum(map(len, rows)) / WAITING)
+        else:  # as many rows may come meanwhile: a little more than their share
+            self._enter(self._share + 8 / 7 * came / WAITING)
 
     def waiting_rows(self, factor: float) -> list[SparseFeatures]:
         """The rows that wait, none of which is in A, their weights times ``factor``."""
