@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
+from losse.ftl.solvers import conjugate
 from losse.ftl.solvers.sample_space import ridge_excess
 from tests.ftl.reference import algorithm_2, leader, objective, recursive_leader, stream
 
@@ -166,6 +167,23 @@ def test_auto_predicts_better_than_algorithm_2_in_large_models():
             model.partial_fit(X[rows], Y[rows])
         errors[solver] = np.median(seen)
     assert errors["auto"] < errors["sparse"]
+
+
+@pytest.mark.usefixtures("packed")
+def test_small_batches_of_large_models_iterate_no_more_than_large_ones(monkeypatch):
+    X, Y = stream(1600, n_features=6)
+    monkeypatch.setattr("losse.ftl.solvers.conjugate.PER_ROW", 2 * 1452**2 * 8 / 99)
+    began = []
+    iterate = conjugate.iterate
+    monkeypatch.setattr(conjugate, "iterate", lambda *a: began.append(1) or iterate(*a))
+    errors = {}
+    for size in (10, 100):
+        began.clear()
+        model = FTLRegressor(LosseEncoder(12, 10, 2), ridge=1e-5).fit(X[:200], Y[:200])
+        in_batches(model, X[200:1400], Y[200:1400], size)
+        assert len(began) == 13  # once at the start, then for every 100 rows
+        errors[size] = ((model.predict(X[1400:]) - Y[1400:]) ** 2).mean()
+    assert errors[10] < 1.1 * errors[100]
 
 
 @given(ratio=st.floats(0.2, 5), seed=st.integers(0, 100), penalty=st.floats(1e-3, 10))
