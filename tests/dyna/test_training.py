@@ -64,6 +64,7 @@ def test_there_is_an_evaluation_at_the_end_in_any_case(steps, every, evaluated):
 def test_with_a_model_there_are_errors_and_times():
     result = train(training(model="losse"))
     assert [step for step, _ in result.errors] == [100, 150, 200]  # before: nothing learned
+    assert [step for step, _ in result.later_errors] == [100, 150, 200]
     assert result.update_seconds > 0
     assert result.imagination_seconds > 0
     assert 0 < result.model_share < 1
@@ -192,6 +193,8 @@ def test_an_oracle_is_right_from_the_start_and_comes_back(tmp_path):
     assert result.imagination_seconds > 0
     longer = train(training(**options | {"steps": 200}), folder=tmp_path, resume=True)
     assert longer.errors[:2] == result.errors
+    assert longer.later_errors[:2] == result.later_errors
+    assert max(error for _, error in longer.later_errors) < 1e-4
     assert max(error for _, error in longer.errors) < 1e-5
 
 

@@ -22,12 +22,14 @@ from losse.dyna.options import DynaOptions
 from losse.dyna.pool import Pool
 from losse.dyna.search import Visited, require_suitable
 from losse.world import WorldModel
-from losse.world.evaluation import one_step_errors
+from losse.world.evaluation import change_error_after, one_step_errors
 from losse.world.transitions import Transitions
 
 _UNSAVED = (
     "conversion", "_agent", "_model", "_imagination", "_guard", "_plans", "_drawn", "_pool",
 )  # fmt: skip
+LATER = 5
+"""Imagined steps of ``later_change_error``."""
 _COLUMNS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
@@ -211,9 +213,11 @@ handle_timeout_termination
         model = self._model
         if model is not None and len(rows):
             happened = self.transitions(rows)
-            began = time.perf_counter()
             if model.n_transitions:
+                later = change_error_after(model, happened, LATER) if self.n_envs == 1 else None
                 self.meter.errors = one_step_errors(model, happened)
+                self.meter.errors |= {} if later is None else {"later_change_error": later}
+            began = time.perf_counter()
             model.update(*happened)
             self.meter.update_seconds += time.perf_counter() - began
             self._guard.see(happened)

@@ -106,13 +106,17 @@ class EvaluationCallback(BaseCallback):
         self._evaluating += _clocks() - began
         steps = self.num_timesteps
         self.logger.record("eval/mean_reward", value)
-        error = self._buffer.meter.errors.get("change_error")
-        errors = () if error is None else ((steps, error),)
+        found = self._buffer.meter.errors
+        errors, later = (
+            ((steps, found[name]),) if name in found else ()
+            for name in ("change_error", "later_change_error")
+        )
         self.progress = replace(
             self.progress,
             curve=(*self.progress.curve, (steps, value)),
             times=(*self.progress.times, (steps, round(cpu, 3))),
             errors=self.progress.errors + errors,
+            later_errors=self.progress.later_errors + later,
         )
         self._observer.evaluated(self.progress)
 

@@ -29,6 +29,8 @@ class TrainingProgress:
     errors
         (environment steps, error of the world model on the newest transitions, relative to their
         change).
+    later_errors
+        The same after five imagined steps.
     first_end
         Environment steps until the first episode that was not cut off: in the paper's discrete
         tasks, when the goal was first reached. None if there was none.
@@ -42,6 +44,7 @@ class TrainingProgress:
     curve: tuple[tuple[int, float], ...] = ()
     times: tuple[tuple[int, float], ...] = ()
     errors: tuple[tuple[int, float], ...] = ()
+    later_errors: tuple[tuple[int, float], ...] = ()
     first_end: int | None = None
     seconds: float = 0.0
     update_seconds: float = 0.0

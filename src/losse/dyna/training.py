@@ -165,8 +165,9 @@ def _saved(training: Training, folder: Path) -> TrainingProgress | None:
             f"steps={training.steps} are fewer than the {done} that the run saved in {folder} has "
             "done: give at least as many, or choose another folder to start anew."
         )
-    pairs = {key: tuple(map(tuple, notes["progress"][key])) for key in ("curve", "times", "errors")}
-    return TrainingProgress(**notes["progress"] | pairs)
+    values = notes["progress"]
+    curves = {key: tuple(map(tuple, x)) for key, x in values.items() if isinstance(x, list)}
+    return TrainingProgress(**values | curves)
 
 
 def _flat(training: Mapping[str, Any]) -> dict[str, Any]:

@@ -236,6 +236,35 @@ def one_step_errors(model: WorldModel, happened: Transitions) -> dict[str, float
     )
 
 
+def change_error_after(model: WorldModel, happened: Transitions, steps: int) -> float | None:
+    """Error of several imagined steps in units of the change over as many.
+
+    ``happened`` are transitions in their order, which the model has not learned yet. None if no
+    such sequence is among them, or nothing has changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gymnasium.spaces import Box, Discrete
+    >>> from losse.world import LosseWorldModel
+    >>> model = LosseWorldModel(Box(-1, 1, (1,)), Discrete(2))  # predicts no change
+    >>> walk = np.arange(4, dtype=np.float32)[:, None] / 8
+    >>> nothing = np.zeros(3)
+    >>> happened = Transitions(walk[:-1], nothing.astype(int), nothing, walk[1:], nothing > 0)
+    >>> change_error_after(model, happened, 3), change_error_after(model, happened, 4)
+    (1.0, None)
+    """
+    rows = model.checked(*happened)
+    follows = _follows(rows, None)[:-1]
+    if len(follows) < steps - 1:
+        return None
+    if not np.lib.stride_tricks.sliding_window_view(follows, steps - 1).all(axis=1).any():
+        return None
+    found = evaluate(model, *happened, horizons=[steps])
+    change = _rms(found.persistence)
+    return _rms(found.rmse) / change if change > 0 else None
+
+
 def _rms(values: Array) -> float:
     """Root mean square over rows and columns."""
     return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))

@@ -104,16 +104,21 @@ def table(records: Sequence[Record]) -> Table:
                 score = mean_score(own, method, env)
                 rows.append((env, method, score, mean_of(last), *_model_of(own), *_times(own)))
     columns = (
-        *("environment", "method", "normalised return", "last return", "error of the model"),
+        *("environment", "method", "normalised return", "last return"),
+        *("error of the model", "after 5 steps"),
         *("seconds of the model per 1,000 steps", "of all"),
     )
     return Table(columns, rows)
 
 
-def _model_of(records: Sequence[Record]) -> tuple[Cell]:
-    """Mean error of the model over training, if there is one that can err."""
-    errors = [np.mean([y for _, y in r.details["model_error"]]) for r in records if learns(r)]
-    return (mean_of(errors) if errors else None,)
+def _model_of(records: Sequence[Record]) -> list[Cell]:
+    """Mean errors of the model over training, if there is one that can err."""
+    found: list[Cell] = []
+    for name in ("model_error", "later_model_error"):
+        curves = [r.details.get(name) for r in records if learns(r)]
+        errors = [np.mean([y for _, y in curve]) for curve in curves if curve]
+        found.append(mean_of(errors) if errors else None)
+    return found
 
 
 def _times(records: Sequence[Record]) -> tuple[Cell, Cell]:

@@ -169,6 +169,10 @@ def preset_table(
     return Table(columns, rows)
 
 
+def _rounded(errors: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    return [(steps, float(f"{error:.3g}")) for steps, error in errors]
+
+
 def train_run(run: Run, training: Training, task: Task, folder: Path | None = None) -> Record:
     """Train, evaluate along the way, and score by the mean normalised return.
 
@@ -184,7 +188,8 @@ def train_run(run: Run, training: Training, task: Task, folder: Path | None = No
     details = {
         "first_goal": result.first_end,
         "cpu_seconds": result.times,
-        "model_error": [(steps, float(f"{error:.3g}")) for steps, error in result.errors],
+        "model_error": _rounded(result.errors),
+        "later_model_error": _rounded(result.later_errors),
         "update_seconds": round(result.update_seconds, 2),
         "imagination_seconds": round(result.imagination_seconds, 2),
         "gradient_steps": result.gradient_steps,
