@@ -153,7 +153,7 @@ class PackedMemory(Memory):
 
     def restore_waiting(self, saved: StateReader) -> None:
         """Take over what `waiting_state` has returned."""
-        lengths = saved.counts("waiting", at_most=WAITING)
+        lengths = saved.counts("waiting", at_most=2 * WAITING)
         self._waiting, self._entering = [], None
         if lengths:
             rows, ends = self._read(saved, "waiting", sum(lengths)), np.cumsum(lengths)
