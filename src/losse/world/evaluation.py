@@ -258,11 +258,16 @@ def change_error_after(model: WorldModel, happened: Transitions, steps: int) -> 
     follows = _follows(rows, None)[:-1]
     if len(follows) < steps - 1:
         return None
-    if not np.lib.stride_tricks.sliding_window_view(follows, steps - 1).all(axis=1).any():
+    whole = np.lib.stride_tricks.sliding_window_view(follows, steps - 1).all(axis=1)
+    starts = np.flatnonzero(whole)
+    before, truth = rows.obs[starts], rows.next_obs[starts + steps - 1]
+    if not (truth != before).any():
         return None
-    found = evaluate(model, *happened, horizons=[steps])
-    change = _rms(found.persistence)
-    return _rms(found.rmse) / change if change > 0 else None
+    current = take(model.observations.cast(happened.obs), starts)
+    chosen = model.actions.cast(happened.actions)
+    for k in range(steps):
+        current, _, _ = model.step(current, take(chosen, starts + k))
+    return _rms(model.observations.rows("next_obs", current) - truth) / _rms(truth - before)
 
 
 def _rms(values: Array) -> float:
