@@ -232,3 +232,10 @@ def test_bad_arguments():
         train(training(env="Pendulum-v1"))
     with pytest.raises(ValueError, match="choose from: dqn"):
         train(training(agent="sac"))
+
+
+def test_agents_do_not_change_the_options_they_were_made_with():
+    options = {"policy_kwargs": {"net_arch": [4]}, "learning_starts": 10}
+    own = training(env="Pendulum-v1", agent="sac", steps=20, agent_options=options)
+    train(own)
+    assert own.agent_options == {"policy_kwargs": {"net_arch": [4]}, "learning_starts": 10}

@@ -7,6 +7,7 @@ option is a new field here: it is then an argument of all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -284,7 +285,7 @@ class Training:
             "model_options": (self.rules() | dict(self.model_options)) or None,
             "seed": self.seed,
             "buffer_size": min(1_000_000, max(self.steps, self.dyna.update_every)),
-            **self.agent_options,
+            **deepcopy(dict(self.agent_options)),  # agents add to their policy_kwargs
         }
 
     def make_env(self, limit: int | None = None) -> gymnasium.Env[Any, Any]:
