@@ -43,6 +43,8 @@ SEEDS_AT_ONCE: Mapping[str, int] = {}
 EVALUATIONS = 10
 NETWORK: Mapping[str, Any] = {"hidden": [200, 200, 200, 200]}
 NETWORKS = ("full-replay", "online", "si", "coreset")
+ERROR, LATER_ERROR = "model_error", "later_model_error"
+"""Errors of the model in the details of a record: of one step, and after five."""
 
 TASKS = {
     "HalfCheetah-v5": Task("HalfCheetah", worst=-300, best=3000),
@@ -96,26 +98,30 @@ def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
 def table(records: Sequence[Record]) -> Table:
     """Mean score, last return, error of the model and seconds of every environment and method."""
     rows: list[tuple[Cell, ...]] = []
+    later = any(record.details.get(LATER_ERROR) for record in records)  # older ones have none
+    errors = (ERROR, LATER_ERROR) if later else (ERROR,)
     for env in tasks.tasks_of(records, TASKS):
         for method in METHODS:
             own = [r for r in records if (r.setting, r.method) == (env, method)]
             if own:
                 last = [TASKS[env].returned(record.curve[-1][1]) for record in own]
                 score = mean_score(own, method, env)
-                rows.append((env, method, score, mean_of(last), *_model_of(own), *_times(own)))
+                rows.append(
+                    (env, method, score, mean_of(last), *_errors(own, errors), *_times(own))
+                )
     columns = (
         *("environment", "method", "normalised return", "last return"),
-        *("error of the model", "after 5 steps"),
+        *("error of the model", "after 5 steps")[: len(errors)],
         *("seconds of the model per 1,000 steps", "of all"),
     )
     return Table(columns, rows)
 
 
-def _model_of(records: Sequence[Record]) -> list[Cell]:
+def _errors(records: Sequence[Record], names: Sequence[str]) -> list[Cell]:
     """Mean errors of the model over training, if there is one that can err."""
     found: list[Cell] = []
-    for name in ("model_error", "later_model_error"):
-        curves = [r.details.get(name) for r in records if learns(r)]
+    for name in names:
+        curves = [record.details.get(name) for record in records if learns(record)]
         errors = [np.mean([y for _, y in curve]) for curve in curves if curve]
         found.append(mean_of(errors) if errors else None)
     return found
