@@ -9,7 +9,7 @@ from gymnasium import spaces
 from losse.planning import CEM, ICEM, MPPI, BeamSearch, Objective, RandomShooting
 from losse.planning.noise import coloured
 from losse.world import LosseWorldModel, WorldModel
-from tests.planning.worlds import LinearModel, best_return
+from tests.planning.worlds import A, B, LinearModel, Q, R, best_return
 
 START = np.array([1.0, 0.0])
 CONTINUOUS = [MPPI, CEM, ICEM]
@@ -30,6 +30,31 @@ def test_the_linear_quadratic_regulator_is_found(planner, tolerance):
     best_action, best = best_return(START, 10)
     assert best * (1 + tolerance) <= plan.value <= best * (1 - 1e-9)
     assert action == pytest.approx(best_action, abs=0.05 * abs(best_action[0]))
+
+
+def test_another_mppi_decides_the_same():
+    """pytorch-mppi in the same world, from white noise of its own and in its own units."""
+    torch = pytest.importorskip("torch")
+    other_mppi = pytest.importorskip("pytorch_mppi").MPPI
+    torch.manual_seed(0)
+    move, push, cost = map(torch.tensor, (A, B, Q))
+
+    def step(states, actions):
+        return states @ move.T + actions @ push.T
+
+    def spent(states, actions):
+        after = step(states, actions)
+        return ((after @ cost) * after).sum(-1) + R[0, 0] * actions[..., 0] ** 2
+
+    bound, variance = torch.tensor([20.0], dtype=torch.float64), torch.tensor([[4.0]]).double()
+    other = other_mppi(
+        step, spent, 2, variance, num_samples=1000, horizon=10, lambda_=0.05, u_min=-bound,
+        u_max=bound,
+    )  # fmt: skip
+    for _ in range(60):
+        expected = other.command(torch.tensor(START), shift_nominal_trajectory=False)
+    action, _ = MPPI(10, 1000, 60, spread=0.1, noise_exponent=1.0)(LinearModel(), START)
+    assert action == pytest.approx(expected.numpy(), rel=0.05)
 
 
 @pytest.mark.parametrize("kind", CONTINUOUS)
