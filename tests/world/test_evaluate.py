@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from losse.world import Transitions, evaluate
-from losse.world.evaluation import one_step_errors
+from losse.world import LosseWorldModel, Transitions, evaluate
+from losse.world.evaluation import change_error_after, one_step_errors
 from tests.world.test_model import Recorder
 
 LINE = Box(-np.inf, np.inf, (2,), dtype=np.float64)
@@ -151,3 +151,16 @@ def test_of_discrete_observations_the_share_that_is_wrong_counts():
     happened = Transitions(places, np.zeros(4, int), np.zeros(4), following, np.zeros(4, bool))
     errors = one_step_errors(Staying(Discrete(3), Discrete(2)), happened)
     assert (errors["state_error"], errors["change_error"]) == (0.5, 1.0)
+
+
+def test_errors_after_several_steps_survive_a_model_that_diverges():
+    space = Box(-np.inf, np.inf, (1,), dtype=np.float64)
+
+    class Diverging(LosseWorldModel):
+        def _predict(self, states, actions):
+            return np.column_stack([1e200 * (1 + states**2), np.zeros((len(states), 2))])
+
+    model = Diverging(space, Discrete(2))
+    walk = np.arange(7.0)[:, None]
+    happened = Transitions(walk[:-1], np.zeros(6, int), np.zeros(6), walk[1:], np.zeros(6, bool))
+    assert change_error_after(model, happened, 5) is None

@@ -62,7 +62,7 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
         objective after every call, without a factorisation each time. ``"auto"``: the same, except
         that models of more than 8192 features with more than 1500 samples approach the leader by
         two conjugate-gradient iterations per call; the largest ones once enough rows have come to
-        pay for them, 230 at 300 grids and 16 outputs. With a dense encoder all features are active,
+        pay for them, 211 at 300 grids and 16 outputs. With a dense encoder all features are active,
         so ``"sparse"`` is the same as ``"dense"``.
     ridge
         epsilon, above zero. ``"auto"``: the one whose predictions before learning are best; it

@@ -240,7 +240,7 @@ def change_error_after(model: WorldModel, happened: Transitions, steps: int) -> 
     """Error of several imagined steps in units of the change over as many.
 
     ``happened`` are transitions in their order, which the model has not learned yet. None if no
-    such sequence is among them, or nothing has changed.
+    such sequence is among them, nothing has changed, or the model has diverged.
 
     Examples
     --------
@@ -258,16 +258,21 @@ def change_error_after(model: WorldModel, happened: Transitions, steps: int) -> 
     follows = _follows(rows, None)[:-1]
     if len(follows) < steps - 1:
         return None
-    whole = np.lib.stride_tricks.sliding_window_view(follows, steps - 1).all(axis=1)
-    starts = np.flatnonzero(whole)
-    before, truth = rows.obs[starts], rows.next_obs[starts + steps - 1]
+    n = len(follows) - steps + 2
+    whole = np.asarray(np.lib.stride_tricks.sliding_window_view(follows, steps - 1).all(axis=1))
+    before, truth = rows.obs[:n][whole], rows.next_obs[steps - 1 :][whole]
     if not (truth != before).any():
         return None
-    current = take(model.observations.cast(happened.obs), starts)
+    # From all rows, for models that are compiled for each size of a batch.
+    current = take(model.observations.cast(happened.obs), slice(n))
     chosen = model.actions.cast(happened.actions)
-    for k in range(steps):
-        current, _, _ = model.step(current, take(chosen, starts + k))
-    return _rms(model.observations.rows("next_obs", current) - truth) / _rms(truth - before)
+    try:
+        for k in range(steps):
+            current, _, _ = model.step(current, take(chosen, slice(k, k + n)))
+        found = model.observations.rows("next_obs", current)[whole]
+    except ValueError:  # the model has diverged on the way: its numbers are refused
+        return None
+    return _rms(found - truth) / _rms(truth - before)
 
 
 def _rms(values: Array) -> float:
