@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import asdict
 from typing import Any
@@ -217,9 +216,8 @@ handle_timeout_termination
                 later = change_error_after(model, happened, LATER) if self.n_envs == 1 else None
                 self.meter.errors = one_step_errors(model, happened)
                 self.meter.errors |= {} if later is None else {"later_change_error": later}
-            began = time.perf_counter()
-            model.update(*happened)
-            self.meter.update_seconds += time.perf_counter() - began
+            with self.meter.timing("update_seconds"):
+                model.update(*happened)
             self._guard.see(happened)
         self._unlearned = 0
         logger = getattr(self._agent, "logger", None)  # there is none before training
@@ -299,11 +297,10 @@ handle_timeout_termination
         """Rows that are imagined now."""
         assert self._model is not None
         assert self._imagination is not None
-        began = time.perf_counter()
-        visited = Visited(self, self._agent, env, self._rng)
-        made = self._imagination.imagine(visited, n)
-        self._guard.require(self._imagination.sizes(made), self._model)
-        self.meter.imagination_seconds += time.perf_counter() - began
+        with self.meter.timing("imagination_seconds"):
+            visited = Visited(self, self._agent, env, self._rng)
+            made = self._imagination.imagine(visited, n)
+            self._guard.require(self._imagination.sizes(made), self._model)
         return made
 
     def columns(self, made: Transitions, env: Any) -> list[Rows]:

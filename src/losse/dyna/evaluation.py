@@ -133,6 +133,7 @@ class EvaluationCallback(BaseCallback):
             seconds=float(self._spent()[0]),
             update_seconds=meter.update_seconds,
             imagination_seconds=meter.imagination_seconds,
+            model_cpu_seconds=meter.model_cpu_seconds,
             gradient_steps=self.model._n_updates,  # SB3 counts them, but says so only in its log
         )
 

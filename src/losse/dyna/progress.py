@@ -38,6 +38,8 @@ class TrainingProgress:
         Time of training by the clock, without the evaluations.
     update_seconds, imagination_seconds
         The world model's part of that time.
+    model_cpu_seconds
+        The same, on the processor.
     """
 
     steps: int = 0
@@ -49,6 +51,7 @@ class TrainingProgress:
     seconds: float = 0.0
     update_seconds: float = 0.0
     imagination_seconds: float = 0.0
+    model_cpu_seconds: float = 0.0
     gradient_steps: int = 0
 
     @property

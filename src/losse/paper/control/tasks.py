@@ -192,6 +192,7 @@ def train_run(run: Run, training: Training, task: Task, folder: Path | None = No
         "later_model_error": _rounded(result.later_errors),
         "update_seconds": round(result.update_seconds, 2),
         "imagination_seconds": round(result.imagination_seconds, 2),
+        "model_cpu_seconds": round(result.model_cpu_seconds, 2),
         "gradient_steps": result.gradient_steps,
     }
     score = float(np.mean([value for _, value in curve]))
