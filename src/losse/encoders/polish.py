@@ -28,6 +28,8 @@ LEAST_ROWS = 1000
 """Rows below which held-out ones say too little."""
 HELD_OUT, STRETCH = 8, 50
 """One stretch of so many is held out, each of so many rows."""
+MOST_HELD_OUT = 500
+"""Rows held out at most, about: more would say little more, and are better learned."""
 LEAST_SHARE = 0.02
 """Of all weight, which held-out rows must have: under a discount they may be long past."""
 EPOCHS, BATCH, RATE, WARM_UP = 20, 64, 3e-3, 100
@@ -46,12 +48,13 @@ Single = npt.NDArray[np.float32]
 def held_out(n: int) -> npt.NDArray[np.bool_]:
     """Which of n rows are not to be learned from, but tell how good what was learned is.
 
-    >>> held_out(1000).sum(), held_out(999).sum()
-    (np.int64(100), np.int64(0))
+    >>> [int(held_out(n).sum()) for n in (999, 1000, 4000, 8000, 32000)]
+    [0, 100, 500, 500, 500]
     """
     if n < LEAST_ROWS:
         return np.zeros(n, dtype=bool)
-    return np.arange(n) // STRETCH % HELD_OUT == HELD_OUT - 1
+    one_in = max(HELD_OUT, n // MOST_HELD_OUT)
+    return np.arange(n) // STRETCH % one_in == one_in - 1
 
 
 class _Part(NamedTuple):

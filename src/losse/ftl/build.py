@@ -29,8 +29,9 @@ from losse.work import Work
 
 LEAST_ROWS = 100
 """Rows below which targets say too little of directions."""
-TESTED, LEAST_TESTED = 8, 64
-"""One in so many rows tests ridges when an encoder is built, if there are as many."""
+TESTED, LEAST_TESTED, MOST_TESTED = 8, 64, 500
+"""One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
+rows: of the others it learns more than they would tell."""
 PER_ROW = 2.3e8
 """Cost that a row pays: three or four milliseconds."""
 EARLY, HASTE = 1000, 2.0
@@ -110,7 +111,7 @@ class Build:
             ridge = yield from folds.best_ridge(rows, settings.centred, self._encoding)
         elif settings.ridge == "auto" and n >= LEAST_TESTED:
             # The latest rows, which the encoder has not seen, say which ridge suits it.
-            tested = n // TESTED
+            tested = min(n // TESTED, MOST_TESTED)
         seen = rows[: n - tested]
         encoder = yield from self._encoding(seen)
         leader = Leader(settings, encoder, new_targets(settings, seen), ridge)
