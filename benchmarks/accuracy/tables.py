@@ -33,6 +33,7 @@ SHOWN: dict[Kind, tuple[int, ...]] = {
 }
 PARTS = ("state", "reward", "termination")
 Value = Callable[[Sequence[Record]], Cell]
+_CALIBRATION = f"Test targets within intervals of {' / '.join(f'{x:.0%}' for x in LEVELS)}, %"
 
 
 def document(records: Sequence[Record]) -> str:
@@ -69,7 +70,6 @@ def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
         return _of_tables([r for r in records if str(r.setting).endswith(" tables")])
     own = [r for r in records if str(r.setting).endswith(f" {kind}")]
     rows = " / ".join(f"{n:,}" for n in SHOWN[kind])
-    levels = " / ".join(f"{level:.0%}" for level in LEVELS)
     wanted: dict[str, tuple[str, Value]] = {
         "test": (f"Test nmse after {rows} rows", _tests(kind)),
         **{p: (f"Test nmse of the {p} after {rows} rows", _part(p, kind)) for p in PARTS},
@@ -83,7 +83,7 @@ def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:
         "variants": (f"Test nmse of variants after {rows} rows", _tests(kind)),
         "time": ("Processor time of learning, ms per row", _time),
         "memory": ("Memory, MB", _memory),
-        "calibration": (f"Test targets within intervals of {levels}, %", _coverage),
+        "calibration": (_CALIBRATION, _coverage),
     }
     variants = (
         ("recommended", "adaptive", *VARIANTS) if {r.method for r in own} & set(VARIANTS) else ()
@@ -155,8 +155,18 @@ def _of_tables(records: Sequence[Record]) -> dict[str, tuple[str, str]]:
             drawn(multiple, bold=False),
         ),
         "time": ("Processor time of learning, ms per row", drawn(_milliseconds, bold=False)),
+        "calibration": (_CALIBRATION, _coverages(names, groups)),
     }
     return {name: (title, table) for name, (title, table) in found.items() if table}
+
+
+def _coverages(names: Sequence[str], groups: Mapping[tuple[str, str], Sequence[Record]]) -> str:
+    """How many targets intervals hold, a line per table; contenders without any are left out."""
+    cells = {at: _coverage(group) for at, group in groups.items() if group}
+    contenders = [c for c in (*ENTRIES, *VARIANTS) if any(cells.get((n, c)) for n in names)]
+    lines = [(name, *(cells.get((name, c)) for c in contenders)) for name in names]
+    lines = [line for line in lines if any(line[1:])]
+    return Table(("table", *contenders), lines).markdown() if lines else ""
 
 
 def _name(record: Record) -> str:
