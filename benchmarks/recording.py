@@ -12,11 +12,13 @@ import numpy as np
 from gymnasium.spaces import flatten
 from numpy.typing import NDArray
 
+from losse.dyna.presets import MBPO
 from losse.typing import Array
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    # Positions and velocities only: 27 numbers, as in the literature on models of Ant.
-    "Ant-v5": {"include_cfrc_ext_in_observation": False},
+    # Positions and velocities only: 27 and 45 numbers, as in the literature on models.
+    env: dict(MBPO[env].env_options)
+    for env in ("Ant-v5", "Humanoid-v5")
 }
 """Options that an environment is made with, if it has any."""
 LEARNING_STARTS = 1000  # the agent's actions are random until then

@@ -16,7 +16,7 @@ from losse.runs.experiment import Run
 EXPERIMENT = "accuracy"
 Preset = Literal["quick", "full"]
 
-LARGE = ("Hopper-v5", "HalfCheetah-v5", "Walker2d-v5", "Ant-v5")
+LARGE = ("Hopper-v5", "HalfCheetah-v5", "Walker2d-v5", "Ant-v5", "Humanoid-v5")
 SMALL = (
     "InvertedDoublePendulum-v5",
     "Reacher-v5",

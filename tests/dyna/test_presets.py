@@ -11,7 +11,7 @@ from losse.cli.train.command import Settings
 from losse.dyna import make_dyna, preset
 from losse.dyna.agents import agent_class, require_suitable_agent
 from losse.dyna.options import Training
-from losse.dyna.presets import PRESETS
+from losse.dyna.presets import MBPO, PRESETS
 
 
 @pytest.mark.parametrize("env", PRESETS)
@@ -36,7 +36,7 @@ def test_the_matched_control_is_the_same_agent_without_a_model():
 
 
 def test_an_environment_without_a_preset_is_named():
-    with pytest.raises(ValueError, match=r"env='Pong-v0' has no preset: .*CartPole-v1"):
+    with pytest.raises(ValueError, match=r"env='Pong-v0' has no tuned preset: .*CartPole-v1"):
         preset("Pong-v0")
 
 
@@ -72,3 +72,39 @@ def test_what_is_chosen_is_said():
     other = read("--env", "Pendulum-v1", "--agent", "td3")
     assert other.training == Training(env="Pendulum-v1", agent="td3")
     assert other.said() == "The preset for Pendulum-v1 is for sac: td3 has plain defaults."
+
+
+def test_the_settings_of_mbpo_are_there_for_its_tasks():
+    tuned = read("--env", "Humanoid-v5", "--preset", "mbpo").training
+    assert tuned == preset("Humanoid-v5", kind="mbpo") == MBPO["Humanoid-v5"]
+    assert (tuned.dyna.planning_steps, tuned.dyna.horizon) == (19, (20_000, 300_000, 1, 25))
+    with pytest.raises(ValueError, match=r"'CartPole-v1' has no mbpo preset: .*HalfCheetah-v5"):
+        read("--env", "CartPole-v1", "--preset", "mbpo")
+    with pytest.raises(ValueError, match="kind='fast' is not known: use one of tuned, mbpo"):
+        preset("Hopper-v5", kind="fast")
+
+
+@pytest.mark.parametrize(
+    ("env", "width"), [("Ant-v5", 27), ("Humanoid-v5", 45), ("InvertedDoublePendulum-v5", 9)]
+)
+def test_bodies_are_seen_by_positions_and_velocities(env, width):
+    pytest.importorskip("mujoco")
+    tuned = preset(env, kind="mbpo")
+    made = tuned.make_env()
+    assert made.observation_space.shape == (width,)
+    agent = make_dyna(agent_class("sac", "sb3"), made, **tuned.arguments())
+    assert agent.target_entropy == tuned.agent_options["target_entropy"]
+
+
+def test_options_of_agent_model_and_environment_can_be_given():
+    given = read(
+        *("--env", "Hopper-v5", "--learning-starts", "70", "--target-entropy", "-2"),
+        *("--model-options", "regressor=paper", "seed=3"),
+        *("--env-options", "reset_noise_scale=0.1"),
+    ).training
+    options = preset("Hopper-v5").agent_options | {"learning_starts": 70, "target_entropy": -2.0}
+    assert given.agent_options == options
+    assert given.model_options == {"regressor": "paper", "seed": 3}
+    assert given.make_env().spec.kwargs["reset_noise_scale"] == 0.1
+    with pytest.raises(ValueError, match=r"--model-options 'paper' must be .*write name=value"):
+        read("--env", "Hopper-v5", "--model-options", "paper")

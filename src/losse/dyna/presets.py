@@ -1,7 +1,8 @@
-"""Tuned options for classic environments, as data: the defaults of `losse train`.
+"""Options of whole trainings, as data: tuned ones, and those of MBPO on MuJoCo.
 
-`losse reproduce classic-control` compares them with the matched control: the same agent with as
-many gradient steps and no model. `docs/results.md` says how they were chosen.
+The tuned ones are the defaults of `losse train`. `losse reproduce classic-control` compares them
+with the matched control: the same agent with as many gradient steps and no model.
+`docs/results.md` says how they were chosen.
 """
 
 from __future__ import annotations
@@ -120,15 +121,77 @@ PRESETS: Mapping[str, Training] = {
 """A whole training for each environment, with Losse and seed 0."""
 
 
-def preset(env: str, model: str = "losse") -> Training:
-    """Tuned training of an environment, to be used whole or in parts.
+def _mbpo(
+    env: str,
+    epochs: int,
+    updates: int,
+    entropy: float,
+    horizon: int | tuple[int, int, int, int] = 1,
+    epoch: int = 1000,
+    **env_options: bool,
+) -> Training:
+    """SAC as in MBPO; the horizon grows over some epochs, of so many steps each."""
+    if not isinstance(horizon, int):
+        horizon = (horizon[0] * epoch, horizon[1] * epoch, *horizon[2:])
+    return Training(
+        env=env,
+        agent="sac",
+        steps=epochs * epoch,
+        termination="known",
+        eval_every=epoch,
+        dyna=DynaOptions(
+            planning_steps=updates - 1,
+            update_every=epoch // 4,
+            horizon=horizon,
+            pool_steps=epoch,
+            pool_rows=400,
+        ),
+        agent_options={
+            "learning_rate": 3e-4,
+            "batch_size": 256,
+            "learning_starts": min(5000, 2 * epoch),
+            "target_entropy": entropy,
+            "policy_kwargs": {"net_arch": [256, 256]},
+        },
+        env_options=env_options,
+    )
+
+
+# Positions and velocities only, as in the literature on models.
+_ANT = {"include_cfrc_ext_in_observation": False}
+_HUMANOID = {
+    f"include_{part}_in_observation": False
+    for part in ("cinert", "cvel", "qfrc_actuator", "cfrc_ext")
+}
+
+MBPO: Mapping[str, Training] = {
+    training.env: training
+    for training in (
+        _mbpo("HalfCheetah-v5", 400, updates=40, entropy=-3.0),
+        _mbpo("Hopper-v5", 125, updates=20, entropy=-1.0, horizon=(20, 150, 1, 15)),
+        _mbpo("Walker2d-v5", 300, updates=20, entropy=-3.0),
+        _mbpo("Ant-v5", 300, updates=20, entropy=-4.0, horizon=(20, 100, 1, 25), **_ANT),
+        _mbpo("Humanoid-v5", 300, updates=20, entropy=-2.0, horizon=(20, 300, 1, 25), **_HUMANOID),
+        _mbpo("InvertedPendulum-v5", 15, updates=10, entropy=-0.05, epoch=250),
+        _mbpo("InvertedDoublePendulum-v5", 15, updates=20, entropy=-0.5, epoch=250),
+    )
+}
+"""The settings of MBPO (Janner et al., 2019) with Losse as the model: hours to days on a core."""
+
+KINDS: Mapping[str, Mapping[str, Training]] = {"tuned": PRESETS, "mbpo": MBPO}
+
+
+def preset(env: str, model: str = "losse", kind: str = "tuned") -> Training:
+    """Options of a whole training, to be used whole or in parts.
 
     Parameters
     ----------
     env
-        One of `PRESETS`.
+        An environment of `PRESETS`, or of `MBPO`.
     model
         World model, or what is used instead of one. Options of Losse are for Losse alone.
+    kind
+        tuned, or mbpo: the settings of MBPO on MuJoCo, which take long.
 
     Examples
     --------
@@ -141,9 +204,14 @@ def preset(env: str, model: str = "losse") -> Training:
     >>> agent.learning_rate, agent.gradient_steps
     (0.0023, 128)
     """
-    if env not in PRESETS:
-        raise ValueError(f"env={env!r} has no preset: there are those of {', '.join(PRESETS)}.")
-    tuned = PRESETS[env]
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} is not known: use one of {', '.join(KINDS)}.")
+    known = KINDS[kind]
+    if env not in known:
+        raise ValueError(
+            f"env={env!r} has no {kind} preset: there are those of {', '.join(known)}."
+        )
+    tuned = known[env]
     return tuned if model == tuned.model else replace(tuned, model=model, model_options={})
 
 

@@ -84,9 +84,10 @@ def test_discrete_actions_are_indicators():
     assert (actions.sum(axis=1) == 1).all()
 
 
-def test_ant_has_no_contact_forces():
+def test_large_bodies_have_positions_and_velocities_alone():
     pytest.importorskip("mujoco")
     assert make("Ant-v5").observation_space.shape == (27,)
+    assert make("Humanoid-v5").observation_space.shape == (45,)
 
 
 def test_who_is_recorded_sees_the_end_of_an_episode():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import warnings
@@ -33,14 +34,23 @@ class Settings:
     """Train an agent with a world model, evaluate it along the way, and keep all of it."""
 
     training: Training
-    preset: Literal["auto", "none"] = "auto"
-    """auto: tuned defaults for the environments that have them. Options that you give win."""
+    preset: Literal["auto", "mbpo", "none"] = "auto"
+    """auto: tuned defaults for the environments that have them; mbpo: the settings of MBPO on
+    MuJoCo, which take hours to days. Options that you give win."""
     learning_rate: float | None = None
     """Learning rate of the agent; by default that of the preset, or of its library."""
+    learning_starts: int | None = None
+    """Environment steps with random actions; by default those of the preset or library."""
+    target_entropy: float | None = None
+    """Entropy that SAC and its kind aim at; by default that of the preset or library."""
     batch_size: int | None = None
     """Rows of a minibatch; by default those of the preset or library."""
     hidden: tuple[int, ...] | None = None
     """Units of the agent's hidden layers; by default those of the preset or library."""
+    model_options: tuple[str, ...] = ()
+    """Further options of the world model, as name=value, such as regressor=paper."""
+    env_options: tuple[str, ...] = ()
+    """Options that the environment is made with, as name=value."""
     checkpoint_every: int = 5000
     """Environment steps between checkpoints."""
     checkpoint_seconds: float = 120.0
@@ -62,30 +72,49 @@ class Settings:
         parse = partial(tyro.cli, cls, prog="losse train", args=list(arguments), config=config)
         settings = parse()
         base = Training(env=settings.training.env)
-        tuned = PRESETS.get(base.env) if settings.preset == "auto" else None
+        tuned = settings.base
         if tuned is not None:
             # As defaults, its values give way to whatever the command line says.
-            bare = replace(tuned, agent_options={}, model_options={})
+            bare = replace(tuned, agent_options={}, model_options={}, env_options={})
             asked = parse(default=cls(training=bare))
             if asked.training.agent == tuned.agent:  # another one has other options
-                settings, base = asked, preset(tuned.env, asked.training.model)
+                kind = settings.kind
+                settings, base = asked, preset(tuned.env, asked.training.model, kind)
         options = dict(base.agent_options)
-        if settings.learning_rate is not None:
-            options["learning_rate"] = settings.learning_rate
-        if settings.batch_size is not None:
-            options["batch_size"] = settings.batch_size
+        for name in ("learning_rate", "learning_starts", "target_entropy", "batch_size"):
+            if getattr(settings, name) is not None:
+                options[name] = getattr(settings, name)
         if settings.hidden is not None:
             options["policy_kwargs"] = {"net_arch": list(settings.hidden)}
-        whole = replace(settings.training, agent_options=options, model_options=base.model_options)
+        further = {
+            name: dict(getattr(base, name)) | _options(f"--{name.replace('_', '-')}", given)
+            for name, given in (
+                ("model_options", settings.model_options),
+                ("env_options", settings.env_options),
+            )
+        }
+        whole = replace(settings.training, agent_options=options, **further)
         return replace(settings, training=whole)
+
+    @property
+    def kind(self) -> str:
+        """The kind of preset that is asked for."""
+        return "mbpo" if self.preset == "mbpo" else "tuned"
+
+    @property
+    def base(self) -> Training | None:
+        """The preset that is asked for; None for plain defaults."""
+        if self.preset == "mbpo":
+            return preset(self.training.env, kind="mbpo")
+        return PRESETS.get(self.training.env) if self.preset == "auto" else None
 
     def said(self) -> str:
         """Which defaults are in use, for the user."""
-        env, agent = self.training.env, self.training.agent
-        if self.preset == "none" or env not in PRESETS:
+        env, agent, base = self.training.env, self.training.agent, self.base
+        if base is None:
             return ""
-        if agent != PRESETS[env].agent:
-            return f"The preset for {env} is for {PRESETS[env].agent}: {agent} has plain defaults."
+        if agent != base.agent:
+            return f"The preset for {env} is for {base.agent}: {agent} has plain defaults."
         values = ", ".join(f"{name} {value}" for name, value in describe(self.training).items())
         return f"Preset for {env} (--preset none: plain defaults): {values}."
 
@@ -97,7 +126,10 @@ class Settings:
 
 def train_with(arguments: Sequence[str], console: Console) -> None:
     """Train with the options of the command line."""
-    settings = Settings.read(arguments)
+    try:
+        settings = Settings.read(arguments)
+    except ValueError as error:
+        fail(str(error))
     with StopRequest() as request:
         try:
             run(settings, console, request)
@@ -105,6 +137,24 @@ def train_with(arguments: Sequence[str], console: Console) -> None:
             fail(str(error))
         except KeyboardInterrupt:
             raise SystemExit(request.exit_code) from None
+
+
+def _options(flag: str, given: Sequence[str]) -> dict[str, Any]:
+    """Options that are written as name=value; values are JSON, or else words.
+
+    >>> _options("--model-options", ["regressor=paper", "seed=3"])
+    {'regressor': 'paper', 'seed': 3}
+    """
+    options = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (equals and name.isidentifier()):
+            raise ValueError(f"{flag} {text!r} must be a name and a value: write name=value.")
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
 
 
 def run(settings: Settings, console: Console, request: StopRequest) -> None:
