@@ -51,8 +51,11 @@ TASKS = {
     "Hopper-v5": Task("Hopper", worst=0, best=3000),
     "Walker2d-v5": Task("Walker2d", worst=0, best=3000),
     "InvertedPendulum-v5": Task("InvertedPendulum", worst=0, best=1000),
+    "Humanoid-v5": Task("Humanoid", worst=0, best=5000),
 }
 """Environments, and what their returns mean."""
+FIGURE = tuple(env for env in TASKS if env != "Humanoid-v5")
+"""All but the one that the paper names as a limitation, which runs only if it is asked for."""
 
 
 class Preset(NamedTuple):
@@ -64,7 +67,7 @@ class Preset(NamedTuple):
 
 PRESETS = {
     "quick": Preset(1, ("InvertedPendulum-v5", "HalfCheetah-v5")),
-    "paper": Preset(5, tuple(TASKS)),
+    "paper": Preset(5, FIGURE),
 }
 
 
