@@ -30,8 +30,8 @@ HELD_OUT, STRETCH = 8, 50
 """One stretch of so many is held out, each of so many rows."""
 MOST_HELD_OUT = 500
 """Rows held out at most, about: more would say little more, and are better learned."""
-LEAST_SHARE = 0.02
-"""Of all weight, which held-out rows must have: under a discount they may be long past."""
+LEAST_WEIGHT = 0.15
+"""Of held-out rows beside the others', on average: under a discount they may be long past."""
 EPOCHS, BATCH, RATE, WARM_UP = 20, 64, 3e-3, 100
 """Visits of each row, rows of a step, the largest rate, and steps in which it is reached. Chosen on
 Hopper-v5 and HalfCheetah-v5."""
@@ -55,6 +55,17 @@ def held_out(n: int) -> npt.NDArray[np.bool_]:
         return np.zeros(n, dtype=bool)
     one_in = max(HELD_OUT, n // MOST_HELD_OUT)
     return np.arange(n) // STRETCH % one_in == one_in - 1
+
+
+def can_judge(out: npt.NDArray[np.bool_], weights: Array) -> bool:
+    """Whether rows are held out, and weigh enough.
+
+    >>> all(can_judge(held_out(n), np.ones(n)) for n in (1000, 8000, 32000, 200_000))
+    True
+    >>> can_judge(held_out(999), np.ones(999)), can_judge(held_out(1000), 0.9 ** np.arange(1000))
+    (False, False)
+    """
+    return bool(out.any() and weights[out].mean() >= LEAST_WEIGHT * weights.mean())
 
 
 class _Part(NamedTuple):
@@ -81,7 +92,7 @@ def polish(
     before. The stages must not have seen the rows of `held_out`.
     """
     out = held_out(len(V))
-    if not stages or weights[out].sum() < LEAST_SHARE * weights.sum():
+    if not stages or not can_judge(out, weights):
         return list(stages)
     share = (weights / weights.mean()).astype(np.float32)
     descent = _Descent(stages, V.astype(np.float32), width, Q.astype(np.float32), share)
