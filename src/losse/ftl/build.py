@@ -29,7 +29,7 @@ from losse.work import Work
 
 LEAST_ROWS = 100
 """Rows below which targets say too little of directions."""
-TESTED, LEAST_TESTED, MOST_TESTED = 8, 64, 500
+TESTED, LEAST_TESTED, MOST_TESTED = 8, 64, 1000
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows: of the others it learns more than they would tell."""
 PER_ROW = 2.3e8
