@@ -78,6 +78,8 @@ def test_the_settings_of_mbpo_are_there_for_its_tasks():
     tuned = read("--env", "Humanoid-v5", "--preset", "mbpo").training
     assert tuned == preset("Humanoid-v5", kind="mbpo") == MBPO["Humanoid-v5"]
     assert (tuned.dyna.planning_steps, tuned.dyna.horizon) == (19, (20_000, 300_000, 1, 25))
+    assert tuned.agent_options["learning_starts"] == 5000
+    assert MBPO["InvertedPendulum-v5"].agent_options["learning_starts"] == 500
     with pytest.raises(ValueError, match=r"'CartPole-v1' has no mbpo preset: .*HalfCheetah-v5"):
         read("--env", "CartPole-v1", "--preset", "mbpo")
     with pytest.raises(ValueError, match="kind='fast' is not known: use one of tuned, mbpo"):

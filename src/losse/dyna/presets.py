@@ -167,7 +167,7 @@ def _mbpo(
         agent_options={
             "learning_rate": 3e-4,
             "batch_size": 256,
-            "learning_starts": min(5000, 2 * epoch),
+            "learning_starts": 5000 if epoch == 1000 else 500,
             "target_entropy": entropy,
             "policy_kwargs": {"net_arch": [256, 256]},
         },
