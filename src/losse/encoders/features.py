@@ -142,6 +142,12 @@ class SparseFeatures(Features):
         out[:] = 0.0
         out[np.arange(len(self))[:, None], self.indices] = self.values
 
+    def _spread(self, width: int) -> Array:
+        """The features as a full array, which may be padded."""
+        out = aligned((len(self), width))
+        self.write(out)
+        return out
+
     def times(self, W: Array, out: Array) -> None:
         """out = Phi W."""
         weighted_rows(self.indices, self.values, W, out)
@@ -168,13 +174,18 @@ class SparseFeatures(Features):
 
     def inner(self, T: Array) -> Array:
         """Phi T^T for a few dense rows T, which may be padded."""
+        if _is_worth_spreading(len(self), self.indices.shape[1], self.dimension):
+            return np.asarray(self._spread(T.shape[1]) @ T.T)
         out = np.empty((len(self), len(T)))
         dot_rows(self.indices, self.values, T, out)
         return out
 
     def combine(self, P: Array, out: Array) -> None:
         """out = Phi P for a square P with padded rows and columns."""
-        combine_rows(self.indices, self.values, P, out)
+        if _is_worth_spreading(len(self), self.indices.shape[1], len(P)):
+            np.matmul(self._spread(len(P)), P, out=out)
+        else:
+            combine_rows(self.indices, self.values, P, out)
 
     def quadratic(self, P: Array) -> Array:
         """phi^T P phi of each row, for a symmetric P, which may be padded."""
@@ -277,3 +288,18 @@ class DenseFeatures(Features):
     def restored(self, saved: StateReader, n: int) -> "DenseFeatures":
         """n rows of the same kind, from what `state` has returned."""
         return DenseFeatures(saved.array("values", (n, self.dimension)))
+
+
+def _is_worth_spreading(n: int, active: int, dimension: int) -> bool:
+    """Whether a full product with a square is quicker than one that skips zeros.
+
+    It reads the square once, not some rows of it for each row. By measurement, with AVX-512 and
+    with AVX2, an entry of the square takes it 1.2 + 0.033 n nanoseconds, and the other one 0.6 for
+    each time that the entry is read.
+
+    >>> [_is_worth_spreading(n, 427, 2536) for n in (1, 16, 25)]
+    [False, False, True]
+    >>> _is_worth_spreading(1000, 120, 3632)
+    False
+    """
+    return n * (18 * active - dimension) > 36 * dimension

@@ -35,8 +35,8 @@ LEAST_WEIGHT = 0.15
 EPOCHS, BATCH, RATE, WARM_UP = 20, 64, 3e-3, 100
 """Visits of each row, rows of a step, the largest rate, and steps in which it is reached. Chosen on
 Hopper-v5 and HalfCheetah-v5."""
-CHECKS = 15
-"""How often the error on held-out rows is looked at."""
+CHECKS, JUDGED = 15, 256
+"""How often the error on held-out rows is looked at, and of how many of them at once."""
 # Operations that take as long as a unit and its slope.
 _BEND = 60.0
 # Operations that take as long as a step of one weight.
@@ -134,6 +134,8 @@ class _Descent:
         self._flat = aligned((4, size), np.float32)  # weights, Adam's averages, gradients
         self._own = self._parts(self._flat[0])
         self._gradients = self._parts(self._flat[3])
+        # Units, two factors of their slopes, and gradients: new arrays would take a fifth longer.
+        self._scratch = [aligned((4, JUDGED, len(part.offsets)), np.float32) for part in self._own]
         self._steps = 0
         for part, stage, m in zip(self._own, stages, self._units, strict=True):
             part.directions[:, :m] = stage.directions
@@ -167,12 +169,12 @@ class _Descent:
     def error(self, rows: npt.NDArray[np.int64]) -> Work[float]:
         """Mean squared error of some rows."""
         total = 0.0
-        for first in range(0, len(rows), 4 * BATCH):
-            some = rows[first : first + 4 * BATCH]
+        for first in range(0, len(rows), JUDGED):
+            some = rows[first : first + JUDGED]
             V = self._V[some]
             Z = V[:, : self._width]
-            for part in self._own:
-                U, *_ = _forward(part, V)
+            for part, scratch in zip(self._own, self._scratch, strict=True):
+                U = _forward(part, V, scratch[:, : len(V)])
                 V = np.hstack([Z, U])
             total += float(self._share[some] @ ((U - self._Q[some]) ** 2).mean(axis=1))
             yield 1.6 * self._cost(len(some))
@@ -182,18 +184,18 @@ class _Descent:
         """Take a step for some rows; its cost."""
         width, V, kept = self._width, self._V[rows], []
         Z = V[:, :width]
-        for part in self._own:
-            U, *units = _forward(part, V)
-            kept.append((V, *units))
+        for part, scratch in zip(self._own, self._scratch, strict=True):
+            kept.append((V, scratch[:, : len(V)]))
+            U = _forward(part, *kept[-1])
             V = np.hstack([Z, U])
         G = (U - self._Q[rows]) * (self._share[rows] * np.float32(2.0 / U.size))[:, None]
-        for part, into, (V, F, outer, inner) in zip(
+        for part, into, (V, (F, outer, inner, back)) in zip(
             self._own[::-1], self._gradients[::-1], kept[::-1], strict=True
         ):
             np.matmul(F.T, G, out=into.weights)
             np.matmul(V.T, G, out=into.affine)
             np.sum(G, axis=0, out=into.constant)
-            back = G @ part.weights.T
+            np.matmul(G, part.weights.T, out=back)
             back *= outer
             np.sum(back, axis=0, out=into.offsets)
             back *= inner
@@ -211,9 +213,9 @@ class _Descent:
         )
 
 
-def _forward(part: _Part, V: Single) -> tuple[Single, Single, Single, Single]:
-    """Outputs of a stage, its units, and the two factors of their slopes."""
-    F, outer, inner = (aligned((len(V), len(part.offsets)), np.float32) for _ in range(3))
+def _forward(part: _Part, V: Single, scratch: Single) -> Single:
+    """Outputs of a stage; its units and the two factors of their slopes go to ``scratch``."""
+    F, outer, inner, _ = scratch
     np.matmul(V, part.directions, out=F)
     bend(F, part.offsets, outer, inner)
-    return F @ part.weights + V @ part.affine + part.constant, F, outer, inner
+    return np.asarray(F @ part.weights + V @ part.affine + part.constant)

@@ -34,7 +34,9 @@ TESTED, LEAST_TESTED, MOST_TESTED = 8, 64, 1000
 rows: of the others it learns more than they would tell."""
 PER_ROW = 2.3e8
 """Cost that a row pays: three or four milliseconds."""
-EARLY, HASTE = 1000, 2.0
+OVERHEAD = 2e6
+"""Cost of a unit beside what it says."""
+EARLY, HASTE = 1000, 1.5
 """Rows before which an encoder is soon out of date, and how much more a row pays then."""
 AT_ONCE, FEW = 8, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
@@ -93,7 +95,7 @@ class Build:
                 for _ in range(self.units):
                     next(self._work)
             while self._credit > 0:
-                self._credit -= next(self._work)
+                self._credit -= next(self._work) + OVERHEAD
                 self.units += 1
         except StopIteration as end:
             leader: Leader = end.value

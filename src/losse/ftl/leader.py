@@ -30,6 +30,8 @@ from losse.work import Work, blocks
 _CHUNK_ENTRIES = 1 << 22
 # Operations that take as long as the encoding of a row.
 _ENCODING = 1e6
+# Rows whose leverages are found together, at least.
+_LEFT_OUT = 32
 SMALLEST_REST = 1e-6
 """Share that a row leaves to others of what it is predicted, at least."""
 
@@ -222,7 +224,7 @@ class Leader:
         if len(rows) == 0:
             return None
         errors, leverages = np.empty(rows.Y.shape), np.empty(len(rows))
-        for part in blocks(len(rows), self._left_out_cost):
+        for part in blocks(len(rows), self._left_out_cost, _LEFT_OUT):
             features = self.encoder.encode(rows.X[part])
             known = self._solver.leverages(features)
             if known is None:
@@ -235,7 +237,8 @@ class Leader:
 
     @property
     def _left_out_cost(self) -> float:
-        return 2 * _ENCODING + 2.0 * self.encoder.n_active * self.encoder.dimension
+        active = self.encoder.n_active
+        return 2 * _ENCODING + 8.0 * active**2 + 40.0 / _LEFT_OUT * active * self.encoder.dimension
 
     @property
     def row_cost(self) -> float:

@@ -28,7 +28,7 @@ _LEAST = 1 << 15
 # Operations that take as long as the first write of a number.
 _FIRST_WRITE = 200.0
 # Operations that take as long as the copy of a number across the diagonal.
-_COPIED = 50.0
+_COPIED = 200.0
 
 
 class SquareMemory(Memory):

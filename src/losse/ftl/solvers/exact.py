@@ -327,7 +327,7 @@ class ExactSolver(Solver):
     @property
     def row_cost(self) -> float:
         """Operations for learning one of several samples, about."""
-        return 12.0 * super().row_cost
+        return 20.0 * super().row_cost
 
     @property
     def leader_cost(self) -> float:

@@ -40,8 +40,8 @@ SMALLEST_PIVOT = 1e-4
 """A batch whose unlearning divides by less than the square of this makes P anew."""
 RIVAL, RIVAL_STEPS = 3e-3, 10
 """Excess of weights for a ridge that is on trial, and steps at most."""
-SOME = 16
-"""Rows that tell what another lambda would make of leverages."""
+SOME, FEW = 16, 2
+"""Rows that tell what another lambda would make of leverages: of those learned, and of others."""
 LEADER = 1e-14
 """Excess at which the weights count as the leader itself."""
 
@@ -110,7 +110,7 @@ class TrackedInverse:
         self.ridge = ridge
         before, self._lambda = self._lambda, ridge * self.memory.total
         self._residual -= (self._lambda - before) * self.weights
-        if not finished(self._descending(self._descent(RIVAL, conjugate=True))):
+        if not self._descend(self._descent(RIVAL, conjugate=True)):
             self.rebuild()
 
     @property
@@ -212,7 +212,7 @@ class TrackedInverse:
 
     def refine(self) -> None:
         """Make the weights the leader itself."""
-        finished(self.refining())
+        self._descend(self._descent(LEADER))
 
     def refining(self) -> Work[bool]:
         """What `refine` does, as work in units."""
@@ -351,13 +351,10 @@ class TrackedInverse:
 
     def leverages(self, features: Features) -> Array:
         """phi^T (A + lambda I)^-1 phi of rows, nearly."""
-        leverages = np.empty(len(features))
-        for start in range(0, len(features), SOME):
-            part = slice(start, start + SOME)
-            T = self._times_inverse(features[part])
-            exact = features[part].inner(T).diagonal()
-            leverages[part] = self._at_lambda(exact, (T**2).sum(axis=1))
-        return leverages
+        inverse = self._inverse
+        change = (features.inner(inverse.waiting) ** 2).sum(axis=1)
+        leverages = features.quadratic(inverse.matrix) + inverse.sign * change
+        return self._at_lambda(leverages, (self._times_inverse(features[:FEW]) ** 2).sum(axis=1))
 
     def _at_lambda(self, leverages: Array, squares: Array) -> Array:
         r"""What phi^T P phi would be with lambda for lambda_0, nearly.
@@ -398,14 +395,20 @@ class TrackedInverse:
     def _correct(self, excess: float = EXCESS) -> bool:
         """Descend until the certificate holds; False if it fails."""
         self._correction = None
-        return finished(self._descending(self._descent(excess)))
+        return self._descend(self._descent(excess))
 
     def _descent(self, excess: float, **options: Any) -> Descent:
         """Descent of the weights themselves."""
         return Descent(self.weights, self._residual, self._lambda, excess, **options)
 
+    def _descend(self, descent: Descent) -> bool:
+        """Let a descent come to its end; whether it has reached its goal."""
+        while descent.goes_on:
+            self.approach(descent, PARTS)
+        return descent.reached
+
     def _descending(self, descent: Descent) -> Work[bool]:
-        """Let a descent come to its end, as work in units; whether it has reached its goal."""
+        """What `_descend` does, as work in units."""
         while descent.goes_on:
             self.approach(descent, 1)
             yield self._step_cost / PARTS
