@@ -32,11 +32,11 @@ LEAST_ROWS = 100
 TESTED, LEAST_TESTED, MOST_TESTED = 8, 64, 1000
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows: of the others it learns more than they would tell."""
-PER_ROW = 2.3e8
+PER_ROW = 2.6e8
 """Cost that a row pays: three or four milliseconds."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
-EARLY, HASTE = 1000, 1.5
+EARLY, HASTE = 1000, 2.0
 """Rows before which an encoder is soon out of date, and how much more a row pays then."""
 AT_ONCE, FEW = 8, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""

@@ -228,9 +228,14 @@ class BuildSchedule:
         """Whether an input has left the range in which it was when the encoder was built.
 
         As in a stream that is sorted: beyond that range the encoder sees no differences. Of
-        ``since`` rows with this encoder, ``outside`` were beyond it.
+        ``since`` rows with this encoder, ``outside`` were beyond it. Neighbours are alike, so that
+        a few of them say little.
+
+        >>> [BuildSchedule.has_left(1500, 1000, since=n, outside=n) for n in (40, 60)]
+        [False, True]
         """
-        return n >= GROWN * built + LEAST_NEW and outside > MOST_OUTSIDE * max(since, LEAST_NEW)
+        grown = (GROWN - 1.0) * built + LEAST_NEW
+        return n >= built + grown and outside > MOST_OUTSIDE * max(since, grown)
 
     @property
     def _first(self) -> int:
