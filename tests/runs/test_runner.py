@@ -218,6 +218,35 @@ def test_workers_have_one_thread_and_fail_alone():
     assert results[jobs[4]].items() >= ONE_THREAD.items()
 
 
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    count = tmp_path / "count"
+    job = (
+        f"[(__import__('pathlib').Path({str(count)!r}).write_text(str(k)), "
+        "__import__('time').sleep(0.05)) for k in range(4000)]"
+    )
+    code = f"from losse.runs.workers import run_jobs; list(run_jobs(eval, [{job!r}], workers=1))"
+    parent = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        _wait_for(lambda: count.exists() and count.read_text() not in ("", "0"))
+    finally:
+        parent.kill()
+        parent.wait()
+
+    def stands_still():
+        before = count.read_text()
+        time.sleep(1.0)
+        return count.read_text() == before
+
+    _wait_for(stands_still)
+
+
+def _wait_for(condition, seconds=100):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_leaving_early_ends_the_workers():
     jobs = ["__import__('os').getpid()", *["__import__('time').sleep(600)"] * 2]
     runs = run_jobs(eval, jobs, workers=2)

@@ -1,8 +1,8 @@
 """Worker processes: each computes one job at a time with one thread, and may fail alone.
 
 Processes are spawned, never forked: JAX and Numba keep threads that a fork would break. A worker
-that dies (out of memory, say) costs its job only; another takes its place. On a Ray cluster the
-same happens wherever there is room.
+that dies (out of memory, say) costs its job only; another takes its place. If this process dies,
+however it does, so do they. On a Ray cluster jobs are computed wherever there is room.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ ONE_THREAD = {
     "NUMBA_NUM_THREADS": "1",
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "NPROC": "1",  # the size of XLA's pools, which its flags leave at the number of cores
 }
 
 
@@ -157,6 +159,7 @@ class _Worker:
 
 def _serve(function: Callable[[T], Any], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             job = pipe.recv()
@@ -168,6 +171,14 @@ def _serve(function: Callable[[T], Any], pipe: Connection) -> None:
             pipe.send(result)
         except BrokenPipeError:
             return
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone, which cannot end it any more if it was killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def attempt(function: Callable[[T], Any], job: T) -> Any:
