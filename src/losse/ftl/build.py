@@ -36,7 +36,7 @@ PER_ROW = 2.6e8
 """Cost that a row pays: three or four milliseconds."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
-EARLY, HASTE = 1000, 2.0
+EARLY, HASTE = 3000, 2.0
 """Rows before which an encoder is soon out of date, and how much more a row pays then."""
 AT_ONCE, FEW = 8, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
