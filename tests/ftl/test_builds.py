@@ -15,7 +15,7 @@ import losse.ftl.solvers.renewal
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse._kernels.simd import aligned
 from losse.encoders.features import DenseFeatures
-from losse.ftl.build import Build
+from losse.ftl.build import Build, set_apart
 from losse.ftl.kept_rows import Rows
 from losse.ftl.memories.square import SquareMemory
 from losse.ftl.settings import Settings
@@ -287,3 +287,10 @@ def test_rows_enter_the_inverse_little_by_little(size, tmp_path, monkeypatch):
     model.unlearn(X[:8], Y[:8])  # which pushes all that is pending
     exact.unlearn(X[:8], Y[:8])
     np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [64, 500, 5000, 40_000])
+def test_rows_that_test_ridges_come_from_all_over(n):
+    quarters = [part.mean() for part in np.array_split(set_apart(n), 4)]
+    assert min(quarters) > 0.0
+    assert max(quarters) < 0.4

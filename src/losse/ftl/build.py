@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from losse.encoders import Encoder
@@ -29,9 +30,9 @@ from losse.work import Work
 
 LEAST_ROWS = 100
 """Rows below which targets say too little of directions."""
-TESTED, LEAST_TESTED, MOST_TESTED = 8, 64, 1000
+TESTED, LEAST_TESTED, MOST_TESTED, STRETCH = 8, 64, 1000, 50
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
-rows: of the others it learns more than they would tell."""
+rows, of which so many follow each other: of the others it learns more than they would tell."""
 PER_ROW = 2.6e8
 """Cost that a row pays: three or four milliseconds."""
 OVERHEAD = 2e6
@@ -112,8 +113,10 @@ class Build:
         if settings.ridge == "auto" and folds.suit(n):
             ridge = yield from folds.best_ridge(rows, settings.centred, self._encoding)
         elif settings.ridge == "auto" and n >= LEAST_TESTED:
-            # The latest rows, which the encoder has not seen, say which ridge suits it.
-            tested = min(n // TESTED, MOST_TESTED)
+            # Rows that the encoder has not seen say which ridge suits it.
+            apart = set_apart(n)
+            tested = int(np.count_nonzero(apart))
+            rows = rows.take(np.argsort(apart, kind="stable"))
         seen = rows[: n - tested]
         encoder = yield from self._encoding(seen)
         leader = Leader(settings, encoder, new_targets(settings, seen), ridge)
@@ -189,6 +192,20 @@ class Build:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_work": None}
+
+
+def set_apart(n: int) -> npt.NDArray[np.bool_]:
+    """Which of n rows test ridges: stretches all over them, since neighbours are alike.
+
+    The latest alone would not do. In a stream that has just come to another region, no row of it
+    would be learned, and the largest ridge would seem the best.
+
+    >>> [int(set_apart(n).sum()) for n in (64, 500, 2000, 8000, 32000)]
+    [8, 63, 248, 1000, 1000]
+    """
+    one_in = max(TESTED, n // MOST_TESTED)
+    stretch = min(STRETCH, n // LEAST_TESTED)
+    return np.arange(n) // stretch % one_in == one_in // 2
 
 
 def payment(rows: int, n_samples: int) -> float:
