@@ -237,6 +237,7 @@ class Leader:
 
     @property
     def _left_out_cost(self) -> float:
+        """Of a row: two encodings, its leverage, and a share in a few products with an inverse."""
         active = self.encoder.n_active
         return 2 * _ENCODING + 8.0 * active**2 + 40.0 / _LEFT_OUT * active * self.encoder.dimension
 
