@@ -130,7 +130,8 @@ class Build:
             if least == MANY:
                 yield from leader.settling(self._variances)
                 if settings.discount == 1.0:
-                    unseen = (rows[n - tested :] + self.later.rows[:taken])[-LEFT_OUT:]
+                    first = n - tested if fits_targets(settings.encoder, n) else 0
+                    unseen = (rows[first:] + self.later.rows[:taken])[-LEFT_OUT:]
                     self.errors = yield from leader.left_out(unseen)
         while len(self.later) - taken >= STEP:
             leader.learn(self.later.rows[taken : taken + STEP], self._variances)
@@ -143,7 +144,7 @@ class Build:
     def _encoding(self, rows: Rows) -> Work[Encoder]:
         """An encoder for some rows."""
         given = self._settings.encoder
-        enough = len(rows) >= min(LEAST_ROWS, max(1, given.warm_up))
+        enough = fits_targets(given, len(rows))
         encoder: Encoder = clone(given) if enough else given.early()
         # The latest rows weigh most under a discount, but memories' units grow without end.
         yield from encoder.freezing(rows.X, rows.Y, rows.weights / rows.weights.max())
@@ -192,6 +193,11 @@ class Build:
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_work": None}
+
+
+def fits_targets(encoder: Encoder, n: int) -> bool:
+    """Whether an encoder that is built from n rows learns from their targets."""
+    return n >= min(LEAST_ROWS, max(1, encoder.warm_up))
 
 
 def set_apart(n: int) -> npt.NDArray[np.bool_]:

@@ -31,7 +31,7 @@ ROWS = 2000
 """Latest errors that count, at most."""
 NUMBERS = 1 << 20
 """With many outputs, fewer rows: as many numbers in all."""
-FEWEST = 200
+FEWEST = 50
 """Errors that count even if another encoder made them."""
 PRIOR = 10.0
 """Errors that the posterior stands for."""
@@ -102,6 +102,11 @@ class Intervals:
         self._fresh = 0
         if first is not None:
             self.add(first)
+
+    def begin_anew(self, first: Errors) -> None:
+        """Forget all errors but these."""
+        self._added = 0
+        self.take_over(first)
 
     def absorb(self, other: Intervals) -> None:
         """Take in the errors of another model: of both, the latest count."""

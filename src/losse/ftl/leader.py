@@ -99,6 +99,16 @@ class Leader:
         return self._solver.ridge
 
     @property
+    def penalty(self) -> float:
+        """Lambda: the ridge times the total."""
+        return self._solver.penalty
+
+    @property
+    def few(self) -> bool:
+        """Whether rows are so few that the solver has them all."""
+        return self._solver.samples is not None
+
+    @property
     def weights(self) -> Array:
         """W, (D, n_outputs), of which predictions are W^T phi + intercept: a copy."""
         targets, solver = self.targets, self._solver

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from losse.encoders import Encoder
 from losse.encoders import registry as encoders
-from losse.ftl.build import FIRST, Build, payment
+from losse.ftl.build import FIRST, Build, fits_targets, payment
 from losse.ftl.discounting import Discounting
 from losse.ftl.intervals import Errors, Intervals
 from losse.ftl.kept_rows import KeptRows, Rows
@@ -41,6 +41,8 @@ from losse.typing import Array
 from losse.work import finished
 
 _MOST_OUTPUTS = 1 << 20
+OTHER_RIDGE = 2.0
+"""A penalty that changes by such a factor makes other errors."""
 LEAST_SHARE = 0.3
 """Share of its payment that a build has at least, whatever the last rows have spent on others."""
 
@@ -235,11 +237,27 @@ class Learner:
             grown = self._discounting.grown(part.weights)
             predictions = self.predict(part.X)
             self._prequential.add(predictions, part.Y, part.weights, grown)
-            total = self._leader.total
+            total, penalty = self._leader.total, self._leader.penalty
             leverages = self._take_in(part.weighing(grown))
             if total:
                 errors, unit = part.Y - predictions, self.unit
                 self._intervals.add(Errors(errors, unit * leverages, part.weights, total / unit))
+                self._judge_again(penalty)
+
+    def _judge_again(self, penalty: float) -> None:
+        """Let intervals know errors of the present ridge, if it is another than it was.
+
+        Where rows are few. Later the ridge changes less, and errors of the new one are soon many.
+        """
+        leader, change = self._leader, self._leader.penalty / penalty
+        if self._kept is None or not leader.few or self.settings.discount < 1.0:
+            return
+        if 1.0 / OTHER_RIDGE < change < OTHER_RIDGE:
+            return
+        seen = self._built if fits_targets(self.settings.encoder, self._built) else 0
+        latest = self._kept.rows[max(seen, len(self._kept) - FIRST) :]
+        if (errors := finished(leader.left_out(latest))) is not None:
+            self._intervals.begin_anew(errors)
 
     def _take_in(self, rows: Rows) -> Array:
         """Learn rows with the weights that they have in the memories.
