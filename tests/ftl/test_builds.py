@@ -123,6 +123,36 @@ def test_every_row_pays_the_same():
         paid += share
 
 
+def test_rows_pay_more_where_the_encoder_is_out_of_date():
+    rows = Rows(X[:160], Y[:160], np.ones(160))
+    calls = []
+    for urgent in (False, True):
+        settings = Settings(ENCODER, ridge=1e-3)
+        build = Build(settings, rows, 10_000, np.ones(Y.shape[1]), urgent=urgent)
+        calls.append(1)
+        while (leader := build.advance(PAID)) is None:
+            calls[-1] += 1
+        assert leader.total == 160
+    assert calls[0] / calls[1] == pytest.approx(losse.ftl.build.HASTE, rel=0.1)
+
+
+@pytest.mark.usefixtures("slow")
+def test_inputs_beyond_the_range_of_the_encoder_are_urgent(tmp_path):
+    """They begin a build out of turn, which a file goes on with."""
+    warm = FTLRegressor(AdaptiveEncoder(6, 3, n_stages=1, warm_up=640), ridge=1e-3)
+    learn(warm, 0, 160)
+    while builds(warm):
+        learn(warm, 160, 180)
+    warm.partial_fit(X[:80] + 50.0, Y[:80])
+    warm.partial_fit(X[80:84] + 50.0, Y[80:84])
+    assert warm._learner._build._urgent
+    warm.save(tmp_path / "model.losse")
+    loaded = FTLRegressor.load(tmp_path / "model.losse")
+    for each in (warm, loaded):
+        learn(each, 0, 40)
+    assert_identical(loaded, warm)
+
+
 @pytest.mark.parametrize("n", [90, 600])
 def test_units_of_the_recommended_model_are_small(n):
     rng = np.random.default_rng(0)

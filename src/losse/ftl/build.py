@@ -38,7 +38,7 @@ PER_ROW = 2.6e8
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
 EARLY, HASTE = 3000, 2.0
-"""Rows before which an encoder is soon out of date, and how much more a row pays then."""
+"""Rows before which an encoder is soon out of date, and how much more a row pays for another."""
 AT_ONCE, FEW = 8, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
 MANY, SOME, STEP = 256, 32, 2
@@ -63,10 +63,19 @@ class Build:
         Variances of the targets, which say what a difference between ridges is worth.
     scale
         Factor from the weights of rows that `add` brings to those of ``rows``.
+    urgent
+        Whether the encoder in use is out of date already.
     """
 
     def __init__(
-        self, settings: Settings, rows: Rows, n_samples: int, spread: Array, scale: float = 1.0
+        self,
+        settings: Settings,
+        rows: Rows,
+        n_samples: int,
+        spread: Array,
+        scale: float = 1.0,
+        *,
+        urgent: bool = False,
     ) -> None:
         self.rows = rows
         self.n_samples = n_samples
@@ -78,6 +87,7 @@ class Build:
         """Errors of the leader for rows that its encoder has not seen."""
         self._settings = settings
         self._spread = spread
+        self._urgent = urgent
         self._credit = 0.0
         self._chunks: list[int] = []  # later rows that were taken in together
         self._work: Work[Leader] | None = None
@@ -89,7 +99,7 @@ class Build:
     def advance(self, payment: float) -> Leader | None:
         """Do as much work as is paid for; return the leader when it has learned all rows."""
         before = self.units, self._credit, self._chunks[:]
-        self._credit += payment
+        self._credit += payment * (HASTE if self._urgent or self.n_samples < EARLY else 1.0)
         try:
             if self._work is None:
                 self._work = self._making()
@@ -170,7 +180,8 @@ class Build:
         spread = np.where(np.isinf(self._spread), 0.0, self._spread)
         return {
             "n_samples": self.n_samples, "scale": self.scale, "spread": spread, "units": self.units,
-            "credit": self._credit, "chunks": np.array(self._chunks, dtype=np.int64),
+            "urgent": self._urgent, "credit": self._credit,
+            "chunks": np.array(self._chunks, dtype=np.int64),
             **nested("rows", rows.state()), **nested("later", self.later.state()),
         }  # fmt: skip
 
@@ -182,7 +193,8 @@ class Build:
         spread = saved.array("spread", (n_outputs,))
         spread[spread == 0.0] = np.inf  # outputs that never vary; a file has finite numbers only
         n_samples, scale = saved.count("n_samples"), saved.positive("scale")
-        build = cls(settings, rows.rows, n_samples, spread, scale)
+        urgent = saved.has("urgent") and saved.flag("urgent")
+        build = cls(settings, rows.rows, n_samples, spread, scale, urgent=urgent)
         build.later.restore(saved.part("later"))
         build.units, build._credit = saved.count("units"), saved.number("credit")
         chunks = saved.array("chunks", (saved.length("chunks"),), np.int64)
@@ -217,5 +229,4 @@ def set_apart(n: int) -> npt.NDArray[np.bool_]:
 def payment(rows: int, n_samples: int) -> float:
     """Cost that a call pays which brings the last rows of so many."""
     at_once = AT_ONCE * rows >= n_samples or n_samples < FEW
-    haste = HASTE if n_samples < EARLY else 1.0
-    return float("inf") if at_once else haste * PER_ROW * rows
+    return float("inf") if at_once else PER_ROW * rows

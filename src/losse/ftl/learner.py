@@ -216,7 +216,8 @@ class Learner:
         held = self._discounting.faded(self._kept_rows, len(rows)) + aged
         prequential = self._prequential_at_unit_one(len(rows))
         prequential.add(self.predict(rows.X), rows.Y, rows.weights, aged.weights)
-        build = Build(self.settings, held, len(held), prequential.spread)
+        spread, urgent = prequential.spread, self._has_left_range
+        build = Build(self.settings, held, len(held), spread, urgent=urgent)
         leader = build.advance(paid)
         with deferred_interrupts():
             if leader is not None:
@@ -249,10 +250,10 @@ class Learner:
 
         Where rows are few. Later the ridge changes less, and errors of the new one are soon many.
         """
-        leader, change = self._leader, self._leader.penalty / penalty
+        leader = self._leader
         if self._kept is None or not leader.few or self.settings.discount < 1.0:
             return
-        if 1.0 / OTHER_RIDGE < change < OTHER_RIDGE:
+        if penalty / OTHER_RIDGE < leader.penalty < OTHER_RIDGE * penalty:
             return
         seen = self._built if fits_targets(self.settings.encoder, self._built) else 0
         latest = self._kept.rows[max(seen, len(self._kept) - FIRST) :]
@@ -289,9 +290,14 @@ class Learner:
         """Whether the encoder is to be built when some more rows come."""
         if self._kept is None and not callable(settings.past):
             return False
+        return self._has_left_range or settings.schedule.is_due(self._built, self.n_samples + more)
+
+    @property
+    def _has_left_range(self) -> bool:
+        """Whether inputs have left the range in which they were when the encoder was built."""
         n, built, outside = self.n_samples, self._built, int(self._outside.max())
-        left = self._kept is not None and settings.schedule.has_left(n, built, self._since, outside)
-        return left or settings.schedule.is_due(built, n + more)
+        has_left = self.settings.schedule.has_left
+        return self._kept is not None and has_left(n, built, self._since, outside)
 
     def _advance(self, build: Build, paid: float) -> None:
         """Work at a build, and change to its leader when it is done."""
