@@ -87,7 +87,7 @@ def test_one_call_is_enough():
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_another_ridge_while_rows_are_few(seed):
-    """Of more inputs than rows: the ridge falls far after 96 rows, and leverages grow with it."""
+    """Of more inputs than rows: the ridge changes after 96 rows, and all leverages."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(1100, 500))
     y = x[:, :10].sum(axis=1) * 2 + 0.5 * rng.normal(size=1100)
@@ -167,7 +167,7 @@ def test_of_two_models_the_latest_errors_count():
     asked = np.array([0.1]), np.array([1.0]), 100.0
     middle, most = (one.half_widths(share, *asked)[0, 0] for share in (0.2, 0.95))
     assert middle == pytest.approx(1.0, abs=0.02)
-    assert most == pytest.approx(9.0, abs=0.2)
+    assert most == pytest.approx(9.0, abs=0.1)
 
 
 def test_a_discount_forgets_old_errors():
