@@ -111,7 +111,7 @@ def test_rows_left_out_have_the_errors_of_models_without_them(n):
         without = leader(rows.take(np.arange(n) != k))
         error = Y[k] - without.predict(X[k : k + 1])[0]
         np.testing.assert_allclose(found.errors[k], error, atol=0.05 * abs(Y).max())
-        leverage = without.uncertainty(X[k : k + 1], 1.0, 1.0)[0][0]
+        leverage = without.uncertainty(X[k : k + 1], 1.0, 1.0)[1][0]
         assert found.leverages[k] == pytest.approx(leverage, rel=0.3)
 
 

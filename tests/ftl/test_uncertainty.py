@@ -1,5 +1,8 @@
 """Standard deviations are those of Bayesian linear regression, and hold on real data."""
 
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,9 +11,10 @@ from scipy.stats import norm
 from sklearn.datasets import load_diabetes
 
 from benchmarks.transitions import collect
-from losse import FTLRegressor, LosseEncoder
-from losse.ftl import merge_all, posterior
-from losse.ftl.posterior import used_share
+from losse import FourierEncoder, FTLRegressor, LosseEncoder
+from losse.ftl import merge_all
+from losse.ftl.posterior import drawn, inverse
+from losse.ftl.posterior.base import used_share
 from tests.ftl.models import ENCODERS, RIDGE, SOLVERS, X, Y, in_batches, large_models, like, models
 
 LEVELS = np.array([0.8, 0.9, 0.95])
@@ -92,16 +96,21 @@ def test_learning_makes_it_surer_where_it_learned(solver):
     assert np.median(model.predict(elsewhere, return_std=True)[1]) < 1.5 * np.median(here)
 
 
-def test_asking_costs_no_new_inverse_after_every_row(monkeypatch):
+@contextmanager
+def counted_factorisations(form):
+    """A list that grows with every factorisation that a form of the posterior asks for."""
     made = []
-    inverse = posterior.ridge_cholesky
-    monkeypatch.setattr(
-        posterior, "ridge_cholesky", lambda A, ridge: made.append(1) or inverse(A, ridge)
-    )
+    cholesky = form.ridge_cholesky
+    with patch.object(form, "ridge_cholesky", lambda *of: made.append(of) or cholesky(*of)):
+        yield made
+
+
+def test_asking_costs_no_new_inverse_after_every_row():
     model = FTLRegressor(LosseEncoder(10, 5, 2), solver="sparse", ridge=1e-5).fit(X[:200], Y[:200])
-    for row in range(200, 230):
-        model.partial_fit(X[row : row + 1], Y[row : row + 1])
-        model.predict(X[:1], return_std=True)
+    with counted_factorisations(inverse) as made:
+        for row in range(200, 230):
+            model.partial_fit(X[row : row + 1], Y[row : row + 1])
+            model.predict(X[:1], return_std=True)
     assert len(made) == 1
 
 
@@ -154,3 +163,39 @@ def test_intervals_cover_held_out_transitions(n):
     model = FTLRegressor(LosseEncoder(10, 10, 2), ridge=1e-3)
     covered = coverage(model, rows.inputs, rows.targets, folds=2)
     np.testing.assert_allclose(covered, LEVELS, atol=0.05)
+
+
+@pytest.fixture(scope="module")
+def wave():
+    rng = np.random.default_rng(3)
+    inputs = rng.uniform(-2, 2, size=(3000, 3))
+    targets = np.sin(3 * inputs[:, :1]) + 0.1 * rng.normal(size=(3000, 2))
+    return inputs, targets
+
+
+@pytest.mark.parametrize("batch", [1, 40])
+def test_draws_have_the_leverages_of_the_formula(wave, batch):
+    """Where active features are many: right on average, and off by a fifth for a row.
+
+    They follow rows and a lambda that grows fourfold with them, without a factorisation.
+    """
+    inputs, targets = wave
+    asked = 2 * inputs[2400:]  # most are where little was learned
+    encoder = FourierEncoder(400).fit(inputs)
+    model = FTLRegressor(encoder, ridge=1e-3, solver="exact").fit(inputs[:600], targets[:600])
+    last = 700 if batch == 1 else 2400
+    with counted_factorisations(drawn) as made:
+        for first in range(600, last, batch):
+            model.partial_fit(inputs[first : first + batch], targets[first : first + batch])
+            mean, std = model.predict(asked, return_std=True)
+    assert len(made) == 1
+    np.testing.assert_allclose(mean, model.predict(asked), rtol=1e-9, atol=1e-12)
+    Phi, there = encoder.transform(inputs[:last]), encoder.transform(asked)
+    A = Phi.T @ Phi
+    P = np.linalg.inv(A + 1e-3 * last * np.eye(len(A)))
+    errors = targets[:last] - Phi @ model.weights_ - model.intercept_
+    noise = (errors**2).sum(axis=0) / (last - np.trace(A @ P))
+    leverages = np.einsum("ij,jk,ik->i", there, P, there)
+    ratios = (std**2 / noise - 1.0) / leverages[:, None]
+    np.testing.assert_allclose(np.median(ratios, axis=0), 1.0, atol=0.1)
+    assert (ratios.std(axis=0) < 0.3).all()

@@ -139,26 +139,28 @@ class Leader:
         frozen[:] = W
         return Predictor(self.encoder, copy(self.targets), frozen, mean)
 
-    def uncertainty(self, X: Array, unit: float, discount: float) -> tuple[Array, Array]:
-        """Leverages of rows and the noise of outputs: variances are noise (1 + leverage).
+    def uncertainty(self, X: Array, unit: float, discount: float) -> tuple[Array, Array, Array]:
+        """Predicted targets, leverages of rows and noise: variances are noise (1 + leverage).
 
         ``unit`` is the weight that counts as one row.
         """
         if self.total == 0.0:  # all was unlearned
-            return np.zeros(len(X)), np.full(self.targets.n_outputs, np.inf)
+            return self.predict(X), np.zeros(len(X)), np.full(self.targets.n_outputs, np.inf)
         posterior = self._posterior
         if posterior is None or not posterior.serves:
             self._posterior = posterior = None  # room for the next
-            self._posterior = posterior = new_posterior(self._solver, self.targets)
+            self._posterior = posterior = new_posterior(self.encoder, self._solver, self.targets)
         step = self.rows_at_once
-        parts = range(0, len(X), step)
-        features = (self.encoder.encode(X[first : first + step]) for first in parts)
+        parts = (X[first : first + step] for first in range(0, len(X), step))
         try:
-            found = [posterior.uncertainty(part, unit, discount) for part in features]
+            found = [posterior.uncertainty(part, unit, discount) for part in parts]
         except np.linalg.LinAlgError:  # rounding: what it has kept cannot follow
             self._posterior = None
             return self.uncertainty(X, unit, discount)
-        return np.concatenate([leverages for leverages, _ in found]), found[-1][1]
+        outputs, leverages, noise = zip(*found, strict=True)
+        mean = self.targets.mean(self._solver.memory)
+        predictions = self.targets.predictions(np.concatenate(outputs), mean)
+        return predictions, np.concatenate(leverages), noise[-1]
 
     def squared_errors(self) -> Array:
         """Sum of w (y - prediction)^2 of all rows, per output."""

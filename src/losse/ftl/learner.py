@@ -170,14 +170,16 @@ class Learner:
 
     def predict_std(self, X: Array) -> tuple[Array, Array]:
         """Predicted targets and their standard deviations, (n, n_outputs) each."""
-        leverages, noise = self._leader.uncertainty(X, self.unit, self.settings.discount)
-        return self.predict(X), np.sqrt((1.0 + leverages)[:, None] * noise)
+        discount = self.settings.discount
+        mean, leverages, noise = self._leader.uncertainty(X, self.unit, discount)
+        return mean, np.sqrt((1.0 + leverages)[:, None] * noise)
 
     def predict_interval(self, X: Array, coverage: float) -> tuple[Array, Array]:
         """Bounds between which a share of targets are expected, (n, n_outputs) each."""
-        mean, discount, total = self.predict(X), self.settings.discount, self._leader.total
-        uncertainty = self._leader.uncertainty(X, self.unit, discount)
-        half = self._intervals.half_widths(coverage, *uncertainty, total / self.unit, discount)
+        discount, total = self.settings.discount, self._leader.total
+        mean, leverages, noise = self._leader.uncertainty(X, self.unit, discount)
+        rows = total / self.unit
+        half = self._intervals.half_widths(coverage, leverages, noise, rows, discount)
         return mean - half, mean + half
 
     def use_past(self, past: int | Source | None) -> None:

@@ -20,6 +20,7 @@ from losse.work import Work
 if TYPE_CHECKING:
     from losse.ftl.solvers.descent import Descent
     from losse.ftl.solvers.sample_space import SampleSpace
+    from losse.ftl.solvers.tracked_inverse import TrackedInverse
     from losse.ftl.targets import Change
 
 
@@ -233,6 +234,11 @@ class Solver(ABC):
     @property
     def samples(self) -> "SampleSpace | None":
         """All samples, in a solver that still keeps them."""
+        return None
+
+    @property
+    def inverse(self) -> "TrackedInverse | None":
+        """The inverse that is kept current, in a solver that has one."""
         return None
 
     @property

@@ -342,8 +342,12 @@ class ExactSolver(Solver):
         """phi^T (A + lambda I)^-1 phi of rows, unless this model iterates or factorises."""
         if self._samples is not None:
             return self._samples.leverages(features)
-        follower = self._follower
-        return follower.leverages(features) if isinstance(follower, TrackedInverse) else None
+        return None if self.inverse is None else self.inverse.leverages(features)
+
+    @property
+    def inverse(self) -> TrackedInverse | None:
+        """The inverse that is kept current, once samples are many."""
+        return self._follower if isinstance(self._follower, TrackedInverse) else None
 
     @property
     def samples(self) -> SampleSpace | None:

@@ -291,7 +291,7 @@ class TrackedInverse:
         memory = self.memory
         root = np.sqrt(weights)
         scaled = features.scaled(root)
-        T = self._times_inverse(scaled)
+        T = self._combined(scaled)
         inner = scaled.inner(T)
         condition = features.values.shape[1] * float(memory.diagonal().max()) / self._own_lambda
         left = 1.0 - np.linalg.eigvalsh(inner)[-1]
@@ -349,26 +349,63 @@ class TrackedInverse:
         some = min(len(L), SOME)  # L T = Phi P
         return self._at_lambda(leverages, ((L[:some, :some] @ T[:some]) ** 2).sum(axis=1))
 
+    def rows_solved(self, features: Features) -> Array:
+        """Phi (A + lambda I)^-1, nearly."""
+        rows = self._combined(features)[:, : self.memory.dimension]
+        leverages = np.einsum("ij,ij->i", rows, features.dense())
+        squares = np.einsum("ij,ij->i", rows, rows)
+        return rows * self._factors(leverages, squares)[:, None]
+
+    def solved(self, X: Array) -> Array:
+        """(A + lambda I)^-1 X, nearly.
+
+        With r = lambda / lambda_0, by P + (1 / r - 1) lambda_0 P^2: right where A is large, and
+        where it is zero.
+        """
+        once = self._times(X)
+        return once + (self._own_lambda / self._lambda - 1.0) * self._own_lambda * self._times(once)
+
+    def _times(self, X: Array) -> Array:
+        """P X, with what is pending."""
+        inverse, T = self._inverse, self._inverse.waiting[:, : len(X)]
+        change = T.T @ (inverse.sign * (T @ X))
+        return np.asarray(inverse.matrix[: len(X), : len(X)] @ X + change)
+
+    def _combined(self, features: Features) -> Array:
+        """Phi P, with what is pending."""
+        inverse, waiting = self._inverse, self._inverse.waiting
+        out = aligned((len(features), len(inverse.matrix)))
+        features.combine(inverse.matrix, out)
+        out += inverse.sign * features.inner(waiting) @ waiting
+        return out
+
     def leverages(self, features: Features) -> Array:
         """phi^T (A + lambda I)^-1 phi of rows, nearly."""
         inverse = self._inverse
         change = (features.inner(inverse.waiting) ** 2).sum(axis=1)
         leverages = features.quadratic(inverse.matrix) + inverse.sign * change
-        return self._at_lambda(leverages, (self._times_inverse(features[:FEW]) ** 2).sum(axis=1))
+        return self._at_lambda(leverages, (self._combined(features[:FEW]) ** 2).sum(axis=1))
 
     def _at_lambda(self, leverages: Array, squares: Array) -> Array:
-        r"""What phi^T P phi would be with lambda for lambda_0, nearly.
+        """What phi^T P phi would be with lambda for lambda_0, nearly.
 
-        ``squares`` are |P phi|^2 of the first rows, a share p of which is all that it can be,
-        phi^T P phi / lambda_0. With r = lambda / lambda_0, the factor lies between
-        1 / (1 + (r - 1) p), if directions were alike, and 1 - p + p / r, if they were as unlike as
-        can be. This is the geometric mean.
+        ``squares`` are |P phi|^2 of the first rows, which stand for all.
         """
-        sums = max(float(leverages[: len(squares)].sum()), np.finfo(float).tiny)
-        share = min(float(squares.sum()) * self._own_lambda / sums, 1.0)
+        sums = leverages[: len(squares)].sum(keepdims=True)
+        return leverages * self._factors(sums, squares.sum(keepdims=True))
+
+    def _factors(self, leverages: Array, squares: Array) -> Array:
+        r"""By what factor lambda for lambda_0 changes phi^T P phi, nearly.
+
+        |P phi|^2 is a share p of all that it can be, phi^T P phi / lambda_0. With
+        r = lambda / lambda_0, the factor lies between 1 / (1 + (r - 1) p), if directions were
+        alike, and 1 - p + p / r, if they were as unlike as can be. This is the geometric mean.
+        """
+        tiny = np.finfo(float).tiny
+        share = np.minimum(squares * self._own_lambda / np.maximum(leverages, tiny), 1.0)
         ratio = self._lambda / self._own_lambda
         most, least = 1.0 + share * (1.0 / ratio - 1.0), 1.0 / (1.0 + share * (ratio - 1.0))
-        return leverages * np.sqrt(most * least)
+        return np.sqrt(most * least)
 
     def _change(self, features: Features, sign: float) -> tuple[Array, Array]:
         """P -= s T^T T for samples that came or went; returns L and T."""
@@ -382,7 +419,7 @@ class TrackedInverse:
         self._unchecked += n
         if self._unchecked > self.memory.dimension:
             self.renewed, self._unchecked = True, 0
-        T = self._times_inverse(features)
+        T = self._combined(features)
         L = np.linalg.cholesky(np.eye(n) + sign * features.inner(T))
         if L.diagonal().min() < SMALLEST_PIVOT:  # too many digits would be lost
             raise np.linalg.LinAlgError
@@ -417,14 +454,6 @@ class TrackedInverse:
     def approach(self, descent: Descent, parts: int) -> None:
         """Do some parts of a step of a descent."""
         descent.advance(self.memory, self._own_lambda, self._inverse, parts)
-
-    def _times_inverse(self, features: Features) -> Array:
-        """Phi P, with what is pending."""
-        inverse, waiting = self._inverse, self._inverse.waiting
-        out = aligned((len(features), len(inverse.matrix)))
-        features.combine(inverse.matrix, out)
-        out += inverse.sign * features.inner(waiting) @ waiting
-        return out
 
 
 def read_rival(saved: StateReader, shape: tuple[int, ...], n_outputs: int) -> Descent:
