@@ -10,6 +10,7 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("sbx")
 pytest.importorskip("rliable")
 
+from losse.dyna.divergence import DivergedModelError, DivergenceGuard
 from losse.dyna.presets import PRESETS
 from losse.paper.control import (
     classic_control,
@@ -286,3 +287,27 @@ def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
     record = tasks.train_preset(run, task, tmp_path)
     assert [step for step, _ in record.curve][-1] == 120
     assert record.curve[0][0] == 12  # of the part before
+
+
+def test_a_run_whose_model_diverges_has_a_record_that_says_so(tmp_path, monkeypatch):
+    """Evaluations after that are those of the agent as it was."""
+    pytest.importorskip("mujoco")
+    settings = continuous_control.Settings(
+        methods=("losse",), envs=("InvertedPendulum-v5",), steps=210, seeds=1, out=tmp_path
+    )
+    (run,) = continuous_control.final(settings, [])
+    asked = []
+
+    def require(self, imagined, model):
+        asked.append(1)
+        if model.n_transitions >= 150:
+            raise DivergedModelError("too far")
+
+    monkeypatch.setattr(DivergenceGuard, "require", require)
+    record = tasks.train_preset(run, continuous_control.TASKS[run.setting], tmp_path)
+    assert asked
+    assert record.details["diverged"] == "too far"
+    steps, returns = zip(*record.curve, strict=True)
+    assert (len(steps), steps[-1]) == (continuous_control.EVALUATIONS, 210)
+    found = sum(step <= 150 for step in steps)
+    assert set(returns[found:]) == {returns[found - 1]}

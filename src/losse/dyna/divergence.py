@@ -18,6 +18,10 @@ TOO_FAR = 1e3
 """A prediction this many times larger than anything seen means that the model has diverged."""
 
 
+class DivergedModelError(FloatingPointError):
+    """A world model predicts what cannot be true."""
+
+
 def require_healthy(agent: Any) -> None:
     """Raise `FloatingPointError` if the agent's weights are not finite, or far too large."""
     largest = largest_weight(agent)
@@ -42,10 +46,10 @@ class DivergenceGuard:
             self.largest[name] = max(self.largest[name], size)
 
     def require(self, imagined: Mapping[str, float], model: WorldModel) -> None:
-        """Raise `FloatingPointError` if rows with these `sizes` cannot be true."""
+        """Raise `DivergedModelError` if rows with these `sizes` cannot be true."""
         for name, size in imagined.items():
             if not size <= TOO_FAR * (1.0 + self.largest[name]):
-                raise FloatingPointError(
+                raise DivergedModelError(
                     f"the world model has diverged: after {model.n_transitions} transitions "
                     f"{type(model).__name__} imagines {name} of size {size:.1e}, but the "
                     f"largest one seen was {self.largest[name]:.1e}. The agent is not at fault. "

@@ -40,6 +40,8 @@ class TrainingProgress:
         The world model's part of that time.
     model_cpu_seconds
         The same, on the processor.
+    diverged
+        What was wrong with the world model when it ended the training; None if it was not.
     """
 
     steps: int = 0
@@ -53,6 +55,7 @@ class TrainingProgress:
     imagination_seconds: float = 0.0
     model_cpu_seconds: float = 0.0
     gradient_steps: int = 0
+    diverged: str | None = None
 
     @property
     def score(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 from losse.dyna.agents import agent_class, require_suitable_agent
 from losse.dyna.callback import DynaCallback
 from losse.dyna.checkpoint import latest_checkpoint, load_run, read_notes
+from losse.dyna.divergence import DivergedModelError
 from losse.dyna.evaluation import EvaluationCallback
 from losse.dyna.make import make_dyna
 from losse.dyna.options import Training, rescaled
@@ -34,6 +35,7 @@ def train(
     stop: Callable[[], bool] | None = None,
     observer: TrainingObserver | None = None,
     callbacks: Sequence[BaseCallback] = (),
+    keep_diverged: bool = False,
 ) -> TrainingProgress:
     """Train one agent with one seed.
 
@@ -55,6 +57,9 @@ def train(
         Is told of stages, steps, evaluations and checkpoints.
     callbacks
         Further ones of Stable-Baselines3, which see the agent itself.
+    keep_diverged
+        Return what was found up to the last evaluation if the world model diverges after it,
+        instead of raising `FloatingPointError`.
 
     Examples
     --------
@@ -99,6 +104,10 @@ def train(
                 agent.learn(left, callback=every, reset_num_timesteps=False)
             except TrainingStopped:
                 keep.on_training_end()  # saves; an evaluation would keep the user waiting
+            except DivergedModelError as error:
+                if not keep_diverged or not evaluation.progress.curve:
+                    raise
+                return replace(evaluation.progress, diverged=str(error))
         else:
             observer.stage(COMPLETE)
         return evaluation.progress

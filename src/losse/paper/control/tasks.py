@@ -176,16 +176,19 @@ def _rounded(errors: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 def train_run(run: Run, training: Training, task: Task, folder: Path | None = None) -> Record:
     """Train, evaluate along the way, and score by the mean normalised return.
 
-    With a folder, a run that was interrupted goes on from there; it is removed at the end.
+    With a folder, a run that was interrupted goes on from there; it is removed at the end. An agent
+    whose world model has diverged learns no more: evaluations to come would find what the last has.
     """
     from losse.dyna.training import train
 
     saved = None if folder is None else folder / ".running" / run.name
-    result = train(training, folder=saved, resume=True)
-    if saved is not None:
+    result = train(training, folder=saved, resume=True, keep_diverged=True)
+    if saved is not None and saved.exists():
         shutil.rmtree(saved)
-    curve = [(steps, round(task.normalised(value), 4)) for steps, value in result.curve]
-    details = {
+    left = range(result.curve[-1][0] + training.eval_every, training.steps + 1, training.eval_every)
+    returns = [*result.curve, *((steps, result.curve[-1][1]) for steps in left)]
+    curve = [(steps, round(task.normalised(value), 4)) for steps, value in returns]
+    details: dict[str, Any] = {
         "first_goal": result.first_end,
         "cpu_seconds": result.times,
         "model_error": _rounded(result.errors),
@@ -195,6 +198,8 @@ def train_run(run: Run, training: Training, task: Task, folder: Path | None = No
         "model_cpu_seconds": round(result.model_cpu_seconds, 2),
         "gradient_steps": result.gradient_steps,
     }
+    if result.diverged is not None:
+        details["diverged"] = result.diverged
     score = float(np.mean([value for _, value in curve]))
     return run.record(
         score,
