@@ -13,8 +13,12 @@ from sklearn.datasets import load_diabetes
 from benchmarks.transitions import collect
 from losse import FourierEncoder, FTLRegressor, LosseEncoder
 from losse.ftl import merge_all
+from losse.ftl.kept_rows import Rows
+from losse.ftl.leader import Leader
 from losse.ftl.posterior import drawn, inverse
 from losse.ftl.posterior.base import used_share
+from losse.ftl.settings import Settings
+from losse.ftl.targets import Targets
 from tests.ftl.models import ENCODERS, RIDGE, SOLVERS, X, Y, in_batches, large_models, like, models
 
 LEVELS = np.array([0.8, 0.9, 0.95])
@@ -199,3 +203,19 @@ def test_draws_have_the_leverages_of_the_formula(wave, batch):
     ratios = (std**2 / noise - 1.0) / leverages[:, None]
     np.testing.assert_allclose(np.median(ratios, axis=0), 1.0, atol=0.1)
     assert (ratios.std(axis=0) < 0.3).all()
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.5, 1.5, 10.0, 100.0])
+def test_draws_follow_another_ridge(wave, factor):
+    inputs, targets = wave
+    rows = Rows(inputs[:1000], targets[:1000], np.ones(1000))
+    encoder = FourierEncoder(400).fit(inputs)
+    leader = Leader(Settings(encoder, ridge=1e-3, solver="exact"), encoder, Targets(2))
+    leader.learn(rows, lambda: np.ones(2))
+    leader.uncertainty(2 * inputs[2400:], 1.0, 1.0)
+    leader._solver.retune(1e-3 * factor)
+    _, leverages, _ = leader.uncertainty(2 * inputs[2400:], 1.0, 1.0)
+    Phi, there = encoder.transform(inputs[:1000]), encoder.transform(2 * inputs[2400:])
+    P = np.linalg.inv(Phi.T @ Phi + factor * np.eye(Phi.shape[1]))
+    expected = np.einsum("ij,jk,ik->i", there, P, there)
+    assert np.median(leverages / expected) == pytest.approx(1.0, abs=0.15)

@@ -30,6 +30,8 @@ DRAWS = 64
 """m: leverages are off by eighteen percent, deviations of a new target by a fraction of nine."""
 ACTIVE = 256
 """Active features beyond which draws take less than a product of all with each other."""
+GROWN = 2.0
+"""Ratio of two lambdas beyond which one step is too long, and draws are made anew."""
 TOGETHER = 128
 """Rows whose gains are found together."""
 
@@ -58,8 +60,8 @@ class DrawnPosterior(Posterior):
     def serves(self) -> bool:
         waiting = sum(map(len, self._ahead))
         grown = self._solver.penalty / self._own_penalty
-        few = waiting <= self._memory.dimension // 4
-        return few and grown >= 1 / DRIFT and self._solver.inverse is not None
+        near = waiting <= self._memory.dimension // 4 and 1 / DRIFT <= grown <= GROWN
+        return near and self._solver.inverse is not None
 
     def learned(self, features: Features, weights: Array) -> None:
         if self.serves:  # or else it is to be made anew
