@@ -311,3 +311,6 @@ def test_a_run_whose_model_diverges_has_a_record_that_says_so(tmp_path, monkeypa
     assert (len(steps), steps[-1]) == (continuous_control.EVALUATIONS, 210)
     found = sum(step <= 150 for step in steps)
     assert set(returns[found:]) == {returns[found - 1]}
+    shown = continuous_control.table([record])
+    assert shown.rows[0][-1] == "1 of 1"
+    assert "errors" in continuous_control.draw([record, replace(record, seed=1)])

@@ -109,13 +109,14 @@ def table(records: Sequence[Record]) -> Table:
             if own:
                 last = [TASKS[env].returned(record.curve[-1][1]) for record in own]
                 score = mean_score(own, method, env)
-                rows.append(
-                    (env, method, score, mean_of(last), *_errors(own, errors), *_times(own))
-                )
+                diverged = sum("diverged" in record.details for record in own)
+                ended = f"{diverged} of {len(own)}" if diverged else None
+                means = score, mean_of(last), *_errors(own, errors), *_times(own)
+                rows.append((env, method, *means, ended))
     columns = (
         *("environment", "method", "normalised return", "last return"),
         *("error of the model", "after 5 steps")[: len(errors)],
-        *("seconds of the model per 1,000 steps", "of all"),
+        *("seconds of the model per 1,000 steps", "of all", "models that diverged"),
     )
     return Table(columns, rows)
 
@@ -132,10 +133,11 @@ def _errors(records: Sequence[Record], names: Sequence[str]) -> list[Cell]:
 
 def _times(records: Sequence[Record]) -> tuple[Cell, Cell]:
     """Seconds of updates and imagination, and processor time of all, per 1,000 steps."""
-    thousands = records[0].settings["steps"] / 1000
-    model = np.mean([_model_seconds(record) for record in records])
-    everything = np.mean([record.details["cpu_seconds"][-1][1] for record in records])
-    return float(model / thousands), float(everything / thousands)
+    reached = [record.details["cpu_seconds"][-1] for record in records]
+    thousands = [steps / 1000 for steps, _ in reached]  # fewer if the model has diverged
+    model = np.divide([_model_seconds(record) for record in records], thousands)
+    everything = np.divide([seconds for _, seconds in reached], thousands)
+    return float(model.mean()), float(everything.mean())
 
 
 def _model_seconds(record: Record) -> float:

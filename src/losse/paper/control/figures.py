@@ -43,10 +43,12 @@ def draw_curves(
 def draw_errors(
     records: Sequence[Record], methods: Sequence[str], tasks: Mapping[str, Task] = TASKS
 ) -> Figure:
-    """Error of each model on the agent's newest steps, along training."""
+    """Error of each model on the agent's newest steps, along training; of all, or of none."""
 
     def errors_of(own: Sequence[Record]) -> tuple[Array, Array]:
-        errors = np.array([record.details["model_error"] for record in own])
+        found = [record.details["model_error"] for record in own]
+        known = min(map(len, found))  # a model that diverges has no more
+        errors = np.array([curve[:known] for curve in found])
         return errors[0, :, 0], errors[:, :, 1]
 
     figure, panels = _panels(records, methods, tasks, errors_of, positive=True)
