@@ -21,7 +21,8 @@ from scipy.linalg.lapack import dtrtrs
 from losse._kernels.simd import aligned
 from losse.encoders import Encoder
 from losse.encoders.features import Features
-from losse.ftl.posterior.base import DRIFT, Posterior
+from losse.ftl.posterior.base import DRIFT
+from losse.ftl.posterior.following import FollowingPosterior
 from losse.ftl.solvers.base import Solver, ridge_cholesky
 from losse.ftl.targets import Targets
 from losse.typing import Array
@@ -36,7 +37,7 @@ TOGETHER = 128
 """Rows whose gains are found together."""
 
 
-class DrawnPosterior(Posterior):
+class DrawnPosterior(FollowingPosterior):
     """With the solver's inverse, for models with many active features."""
 
     exact = False
@@ -49,7 +50,6 @@ class DrawnPosterior(Posterior):
         self._table = aligned((D, self._first + DRAWS))
         factor, self._own_penalty = ridge_cholesky(self._memory.square(), solver.penalty)
         self._draws[:] = dtrtrs(factor, self._signs(D), lower=1, trans=1)[0]
-        self._ahead: list[Features] = []  # rows that the draws have yet to follow
 
     @property
     def _draws(self) -> Array:
@@ -58,18 +58,10 @@ class DrawnPosterior(Posterior):
 
     @property
     def serves(self) -> bool:
-        waiting = sum(map(len, self._ahead))
+        """Whether what it keeps can follow, in one step."""
         grown = self._solver.penalty / self._own_penalty
-        near = waiting <= self._memory.dimension // 4 and 1 / DRIFT <= grown <= GROWN
-        return near and self._solver.inverse is not None
-
-    def learned(self, features: Features, weights: Array) -> None:
-        if self.serves:  # or else it is to be made anew
-            self._ahead.append(features.scaled(np.sqrt(weights)))
-
-    @property
-    def _penalty(self) -> float:
-        return self._own_penalty
+        near = 1 / DRIFT <= grown <= GROWN and self._solver.inverse is not None
+        return near and super().serves
 
     def _follow(self) -> None:
         more = self._solver.penalty - self._own_penalty

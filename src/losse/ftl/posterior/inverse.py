@@ -10,7 +10,8 @@ from losse.encoders import Encoder
 from losse.encoders.features import Features
 from losse.ftl.capacity import require_memory
 from losse.ftl.deferred import Deferred
-from losse.ftl.posterior.base import DRIFT, Posterior
+from losse.ftl.posterior.base import DRIFT
+from losse.ftl.posterior.following import FollowingPosterior
 from losse.ftl.solvers.base import Solver, ridge_cholesky
 from losse.ftl.targets import Targets
 from losse.typing import Array
@@ -19,7 +20,7 @@ PENDING = 64
 """Rows that the inverse follows before they are pushed into it."""
 
 
-class InversePosterior(Posterior):
+class InversePosterior(FollowingPosterior):
     r"""With :math:`P = (A + \lambda I)^{-1}` at hand: D^3 operations once, then little for a row.
 
     P follows rows that are learned by changes of low rank (Woodbury's identity), which are
@@ -41,21 +42,11 @@ class InversePosterior(Posterior):
         P[:D, :D] = dpotri(factor, lower=1, overwrite_c=1)[0].T  # LAPACK's lower triangle
         mirror(P)
         self._inverse = Deferred(P, sign=-1.0)
-        self._ahead: list[Features] = []  # rows that P has yet to follow
 
     @property
     def serves(self) -> bool:
-        ratio = self._solver.penalty / self._asked
-        waiting = sum(map(len, self._ahead))
-        return 1 / DRIFT <= ratio <= DRIFT and waiting <= self._memory.dimension // 4
-
-    def learned(self, features: Features, weights: Array) -> None:
-        if self.serves:  # or else it is to be made anew
-            self._ahead.append(features.scaled(np.sqrt(weights)))
-
-    @property
-    def _penalty(self) -> float:
-        return self._own_penalty
+        """Whether what it keeps can follow, and its lambda is near."""
+        return super().serves and 1 / DRIFT <= self._solver.penalty / self._asked <= DRIFT
 
     def _follow(self) -> None:
         for features in self._ahead:
