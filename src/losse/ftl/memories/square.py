@@ -111,7 +111,8 @@ class SquareMemory(Memory):
     def times(self, W: Array) -> Array:
         """A W, for W with padded rows."""
         W, T = W.astype(self.A.dtype, copy=False), self._waiting
-        return np.asarray(self.A @ W + T.T @ (T @ W), dtype=np.float64)
+        # A is symmetric, and read more quickly in this order when it comes from memory.
+        return np.asarray((W.T @ self.A).T + T.T @ (T @ W), dtype=np.float64)
 
     def residuals(self, W: Array, penalty: float) -> Work[Array]:
         """B - (A + penalty I) W, in double precision, as work in units."""

@@ -71,12 +71,9 @@ class DrawnPosterior(FollowingPosterior):
         inverse = self._solver.inverse
         assert inverse is not None
         D, change = len(self._draws), np.zeros(self._draws.shape)
-        for features in self._ahead:
-            for start in range(0, len(features), TOGETHER):
-                some = features[start : start + TOGETHER]
-                missed = self._signs(len(some)) - self._drawn(some)
-                change += inverse.rows_solved(some).T @ missed
-        self._ahead.clear()
+        for features in self._waiting(TOGETHER):
+            missed = self._signs(len(features)) - self._drawn(features)
+            change += inverse.rows_solved(features).T @ missed
         if drifted:
             change += inverse.solved(np.sqrt(more) * self._signs(D) - more * self._draws)
             self._own_penalty += more

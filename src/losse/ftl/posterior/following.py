@@ -1,5 +1,7 @@
 """`FollowingPosterior`: what is kept follows the rows learned, when it is next asked for."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from losse.encoders import Encoder
@@ -26,6 +28,17 @@ class FollowingPosterior(Posterior):
     def learned(self, features: Features, weights: Array) -> None:
         if self.serves:  # or else it is to be made anew
             self._ahead.append(features.scaled(np.sqrt(weights)))
+
+    def _waiting(self, together: int) -> Iterator[Features]:
+        """Rows that it has yet to follow, some at a time; they count as followed then."""
+        if not self._ahead:
+            return
+        rows, last = self._ahead[0].room(sum(map(len, self._ahead))), 0
+        for part in self._ahead:
+            rows.put(last, part)
+            last += len(part)
+        self._ahead.clear()
+        yield from (rows[k : k + together] for k in range(0, last, together))
 
     @property
     def _penalty(self) -> float:

@@ -49,10 +49,8 @@ class InversePosterior(FollowingPosterior):
         return super().serves and 1 / DRIFT <= self._solver.penalty / self._asked <= DRIFT
 
     def _follow(self) -> None:
-        for features in self._ahead:
-            for start in range(0, len(features), PENDING):
-                self._change(features[start : start + PENDING])
-        self._ahead.clear()
+        for features in self._waiting(PENDING):
+            self._change(features)
 
     def _change(self, features: Features) -> None:
         """P -= T^T T with L L^T = I + Phi P Phi^T and T = L^-1 Phi P."""

@@ -369,7 +369,7 @@ class TrackedInverse:
         """P X, with what is pending."""
         inverse, T = self._inverse, self._inverse.waiting[:, : len(X)]
         change = T.T @ (inverse.sign * (T @ X))
-        return np.asarray(inverse.matrix[: len(X), : len(X)] @ X + change)
+        return np.asarray((X.T @ inverse.matrix[: len(X), : len(X)]).T + change)  # as in A W
 
     def _combined(self, features: Features) -> Array:
         """Phi P, with what is pending."""
