@@ -6,14 +6,13 @@ row. Errors on real data have heavy tails, and they grow much faster with h: fea
 seldom active fit worst. Both are learned here, for each output, from the latest errors of
 predictions that were made before their rows were learned:
 
-.. math:: \log |e| = \beta \log \frac{n h}{1 + h} + r,
+.. math:: \log |e| = \tfrac12 \log (1 + h) + \beta \log \frac{n h}{1 + h} + r,
 
 with n rows learned then, for leverages fall with n even where errors stay: h / (1 + h), the
 leverage of a row once it is learned itself, as 1 / n. The slope is a least-squares fit, not below
 zero. An interval that is to hold a share of the targets has that quantile of r. Predictions ahead
 of a stream that moves are worse than those for rows like the ones learned so far, but the leverages
-of these rows are larger, too: so errors are compared at the same leverage. Beyond the largest one
-known, they grow further as the posterior says.
+of these rows are larger, too: so errors are compared at the same leverage.
 
 While errors are few, an interval is partly that of the posterior.
 """
@@ -152,14 +151,14 @@ class Intervals:
         weights *= n / weights.sum()
         errors = np.abs(rows[:, 3:])
         if rows[:, 1].all():
+            errors /= np.sqrt(1.0 + rows[:, 1])[:, None]
             known = rows[:, 2] * _share(rows[:, 1])
             centre = weights @ np.log(known) / n
             places = np.log(known) - centre
             slopes = _slopes(places, errors, weights)
             errors *= np.exp(-places[:, None] * slopes)
             asked = np.clip(total * _share(leverages), known.min(), BEYOND * known.max())
-            beyond = np.maximum(1.0, (1.0 + leverages) / (1.0 + rows[:, 1].max()))
-            spread = np.sqrt(beyond)[:, None] * np.exp((np.log(asked) - centre)[:, None] * slopes)
+            spread = spread * np.exp((np.log(asked) - centre)[:, None] * slopes)
         learned = spread * _quantiles(errors, weights, coverage)
         return np.asarray((n * learned + PRIOR * expected) / (n + PRIOR))
 
