@@ -1,4 +1,4 @@
-"""How sure a model is: see `losse.ftl.posterior.base`."""
+"""Posteriors, which say how sure a model is: see `losse.ftl.posterior.base`."""
 
 from losse.encoders import Encoder
 from losse.ftl.posterior.base import Posterior
