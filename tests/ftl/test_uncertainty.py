@@ -1,5 +1,6 @@
 """Standard deviations are those of Bayesian linear regression, and hold on real data."""
 
+import pickle
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -18,6 +19,7 @@ from losse.ftl.leader import Leader
 from losse.ftl.posterior import drawn, inverse
 from losse.ftl.posterior.base import used_share
 from losse.ftl.settings import Settings
+from losse.ftl.solvers.tracked_inverse import TrackedInverse
 from losse.ftl.targets import Targets
 from tests.ftl.models import ENCODERS, RIDGE, SOLVERS, X, Y, in_batches, large_models, like, models
 
@@ -219,3 +221,18 @@ def test_draws_follow_another_ridge(wave, factor):
     P = np.linalg.inv(Phi.T @ Phi + factor * np.eye(Phi.shape[1]))
     expected = np.einsum("ij,jk,ik->i", there, P, there)
     assert np.median(leverages / expected) == pytest.approx(1.0, abs=0.15)
+
+
+def test_asking_that_is_interrupted_loses_no_rows(wave):
+    inputs, targets = wave
+    model = FTLRegressor(FourierEncoder(400), ridge=1e-3).fit(inputs[:600], targets[:600])
+    model.predict(inputs[:2], return_std=True)
+    model.partial_fit(2 * inputs[600:640], targets[600:640])
+    with (
+        patch.object(TrackedInverse, "rows_solved", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        model.predict(inputs[:2], return_std=True)
+    asked = 2 * inputs[600:640]
+    fresh = pickle.loads(pickle.dumps(model)).predict(asked, return_std=True)[1]
+    np.testing.assert_allclose(model.predict(asked, return_std=True)[1], fresh)

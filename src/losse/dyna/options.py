@@ -67,7 +67,7 @@ class DynaOptions:
     sure_share
         Share of the newest visited states at which the model counts as sure, from 0 to 1: imagined
         rows end before a step where its standard deviation is larger than there. Needs a model that
-        knows its deviations, which is losse, and makes imagination nearly twice as slow. None:
+        knows its deviations, which is losse, and takes half as long again for a prediction. None:
         rows end by termination and horizon alone.
     pool_steps
         Environment steps for which imagined rows are kept in a pool, from which minibatches are

@@ -157,6 +157,9 @@ class Leader:
         except np.linalg.LinAlgError:  # rounding: what it has kept cannot follow
             self._posterior = None
             return self.uncertainty(X, unit, discount)
+        except BaseException:
+            self._posterior = None  # it may have followed only some rows
+            raise
         outputs, leverages, noise = zip(*found, strict=True)
         mean = self.targets.mean(self._solver.memory)
         predictions = self.targets.predictions(np.concatenate(outputs), mean)

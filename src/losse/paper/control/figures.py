@@ -43,7 +43,7 @@ def draw_curves(
 def draw_errors(
     records: Sequence[Record], methods: Sequence[str], tasks: Mapping[str, Task] = TASKS
 ) -> Figure:
-    """Error of each model on the agent's newest steps, along training; of all, or of none."""
+    """Error of each model on the agent's newest steps, as long as all seeds have one."""
 
     def errors_of(own: Sequence[Record]) -> tuple[Array, Array]:
         found = [record.details["model_error"] for record in own]
