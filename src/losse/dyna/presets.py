@@ -23,12 +23,6 @@ DQN: Mapping[str, Any] = {
     "exploration_final_eps": 0.05,
     "policy_kwargs": {"net_arch": [64, 64]},
 }
-SAC: Mapping[str, Any] = {
-    "learning_rate": 1e-3,
-    "batch_size": 128,
-    "learning_starts": 200,
-    "policy_kwargs": {"net_arch": [64, 64]},
-}
 
 
 # Positions and velocities only, as in the literature on models.
@@ -44,6 +38,8 @@ def _mujoco(
     steps: int,
     entropy: float,
     rate: float,
+    updates: int = 10,
+    starts: int = 1000,
     env_options: Mapping[str, bool] | None = None,
     **dyna: Any,
 ) -> Training:
@@ -53,11 +49,11 @@ def _mujoco(
         agent="sac",
         steps=steps,
         termination="known",
-        dyna=DynaOptions(planning_steps=9, **dyna),
+        dyna=DynaOptions(planning_steps=updates - 1, **dyna),
         agent_options={
             "learning_rate": rate,
             "batch_size": 128,
-            "learning_starts": 1000,
+            "learning_starts": starts,
             "target_entropy": entropy,
             "policy_kwargs": {"net_arch": [128, 128]},
         },
@@ -120,14 +116,21 @@ PRESETS: Mapping[str, Training] = {
             agent="sac",
             steps=2_000,
             dyna=DynaOptions(planning_steps=15, update_every=50, pool_steps=0),
-            agent_options=SAC,
+            agent_options={
+                "learning_rate": 1e-3,
+                "batch_size": 128,
+                "learning_starts": 200,
+                "policy_kwargs": {"net_arch": [64, 64]},
+            },
         ),
-        Training(
-            env="InvertedPendulum-v5",
-            agent="sac",
-            steps=3_000,
-            dyna=DynaOptions(planning_steps=7, pool_steps=0),
-            agent_options=SAC,
+        _mujoco(
+            "InvertedPendulum-v5",
+            1_500,
+            entropy=-1.0,
+            rate=1e-3,
+            updates=30,
+            starts=200,
+            horizon=10,
         ),
         _mujoco("HalfCheetah-v5", 10_000, entropy=-3.0, rate=1e-3),
         _mujoco("Hopper-v5", 16_000, entropy=-1.0, rate=3e-4, horizon=5),

@@ -39,7 +39,6 @@ TASKS = {
     "Acrobot-v1": Task("Acrobot", worst=-500, best=-70),
     "LunarLander-v3": Task("LunarLander", worst=-200, best=250),
     "Pendulum-v1": Task("Pendulum", worst=-1600, best=-150),
-    "InvertedPendulum-v5": Task("InvertedPendulum", worst=0, best=1000),
 }
 """Environments, and what their returns mean."""
 
