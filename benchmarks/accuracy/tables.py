@@ -288,5 +288,8 @@ def _forgetting(records: Sequence[Record]) -> Cell:
 
 
 def _coverage(records: Sequence[Record]) -> Cell:
+    """Shares of the targets, with standard errors if there are several seeds."""
     shares = summary.coverage(records)
-    return " / ".join(f"{share.mean:.0f}" for share in shares) or None
+    errors = [f" ± {share.error:.1f}" if share.n > 1 else "" for share in shares]
+    pairs = zip(shares, errors, strict=True)
+    return " / ".join(f"{share.mean:.0f}{error}" for share, error in pairs) or None
