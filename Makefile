@@ -8,10 +8,10 @@ KERNELS := $(addprefix tests/,kernels encoders/test_adaptive.py encoders/test_po
 	ftl/test_solvers.py ftl/test_size.py jax/test_conversion.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all checked kernels test-browser torture docs pictures lint bench clean
+.PHONY: help demo test test-all test-avx2 checked kernels test-browser torture docs pictures lint bench clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.rl ## an agent plans in a world model, live, and who forgets: a minute or two; figures in results/demo
 	$(BIN)/losse demo
@@ -21,6 +21,9 @@ test: checked ## everything that lint does, and the tests
 
 test-all: checked ## and the long versions of some tests
 	$(PYTEST)
+
+test-avx2: ## the same as test, with kernels for a processor without AVX-512
+	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES= $(MAKE) --no-print-directory test
 
 checked: $(VENV)/.dev # lint takes one core; beside it, kernels are compiled once for all processes
 	$(MAKE) --no-print-directory --jobs=2 lint kernels
