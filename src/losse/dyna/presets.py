@@ -43,7 +43,7 @@ def _mujoco(
     env_options: Mapping[str, bool] | None = None,
     **dyna: Any,
 ) -> Training:
-    """SAC after MBPO, smaller and with fewer gradient steps per step, so that it takes minutes."""
+    """SAC after MBPO, but smaller, so that it takes minutes."""
     return Training(
         env=env,
         agent="sac",
