@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,15 @@ def test_drop_removes_what_is_meant(store, capsys):
     assert [record.method for record in store.read()] == ["nn"]
     records(capsys, "drop", store.folder, "--methods", "nn")
     assert store.read() == store.read("sweep") == []
+
+
+def test_drop_of_some_settings_can_spare_the_sweep(store, capsys):
+    store.add([replace(make("nn", 0), setting=100)])
+    records(capsys, "drop", store.folder, "--settings", "100")
+    assert {record.setting for record in store.read()} == {"x"}
+    records(capsys, "drop", store.folder, "--methods", "nn", "--settings", "x", "--final")
+    assert [record.method for record in store.read()] == ["losse"]
+    assert len(store.read("sweep")) == 2
 
 
 def test_export_is_a_table(store, tmp_path, capsys):

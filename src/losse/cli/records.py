@@ -84,22 +84,29 @@ class Drop:
     """The folder of the records."""
     methods: tuple[str, ...] | None = None
     """Only those of these methods."""
+    settings: tuple[str, ...] | None = None
+    """Only those of these settings, such as environments."""
     dirty: Annotated[bool, FlagCreatePairsOff] = False
     """Only those of code that was not committed."""
+    final: Annotated[bool, FlagCreatePairsOff] = False
+    """Only final runs: those that chose hyperparameters stay."""
 
     def __post_init__(self) -> None:
-        if self.methods is None and not self.dirty:
-            raise ValueError("name --methods, or --dirty, or both: without them nothing is dropped")
+        if self.methods is None and self.settings is None and not self.dirty:
+            raise ValueError(
+                "name --methods, --settings or --dirty: without any of them nothing is dropped"
+            )
 
     def run(self) -> None:
-        """Remove what is meant from both files."""
+        """Remove what is meant from both files, or from that of final runs."""
 
         def unwanted(record: Record) -> bool:
             named = self.methods is None or record.method in self.methods
+            named = named and (self.settings is None or str(record.setting) in self.settings)
             return named and (record.environment.is_dirty or not self.dirty)
 
         (store,) = stores([self.folder])
-        for stage in STAGES:
+        for stage in STAGES[:1] if self.final else STAGES:
             print(f"{store.path(stage)}: {store.drop(unwanted, stage)} records dropped")
 
 
