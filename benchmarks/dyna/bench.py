@@ -1,8 +1,9 @@
-"""`losse bench dyna`: time of each part of a Dyna-DQN.
+"""`losse bench dyna`: time of each part of Dyna with DQN or SAC.
 
 SBX's DQN learns discrete control with a world model, at the settings of `losse reproduce
-discrete-control`. Every run has a process of its own, on one core with one thread, one after the
-other. One record is written per task and model; the table and the figure are drawn from them.
+discrete-control`, or its SAC a task of `losse reproduce continuous-control`. Every run has a
+process of its own, on one core with one thread, one after the other. One record is written per task
+and model; the table and the figure are drawn from them.
 """
 
 from __future__ import annotations
@@ -13,25 +14,27 @@ from pathlib import Path
 from benchmarks.display import show
 from benchmarks.dyna import report
 from benchmarks.dyna.profile import Job, measure
-from losse.paper.control.discrete_control import METHODS
-from losse.paper.control.tasks import RL, TASKS
+from losse.dyna.models import METHODS
+from losse.extras import require
+from losse.paper.control import continuous_control, tasks
 from losse.runs.record import Record
 from losse.runs.store import Store
 from losse.runs.workers import Failure, run_jobs
 
-REQUIRED = RL
+REQUIRED = tasks.RL
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Profile a Dyna-DQN: acting, replay, imagination, updates of the model, gradient steps."""
+    """Profile Dyna: acting, replay, imagination, updates of the model, gradient steps."""
 
-    envs: tuple[str, ...] = tuple(TASKS)
-    """Tasks to learn."""
+    envs: tuple[str, ...] = tuple(tasks.TASKS)
+    """Tasks to learn: by default those of discrete control; HalfCheetah-v5 and others of
+    continuous control take minutes each."""
 
     models: tuple[str, ...] = ("losse",)
-    """World models, as in `losse reproduce discrete-control`; `model-free-matched` is the same
-    number of gradient steps without one."""
+    """World models, as in `losse reproduce`; `model-free-matched` is the same number of gradient
+    steps without one."""
 
     steps: int | None = None
     """Environment steps; by default each task's own number. Other numbers have their own folder."""
@@ -46,7 +49,7 @@ class Settings:
     """Folder of the records, the table and the figure."""
 
     def __post_init__(self) -> None:
-        for name, known in (("envs", tuple(TASKS)), ("models", METHODS)):
+        for name, known in (("envs", tuple(report.TASKS)), ("models", METHODS)):
             for value in getattr(self, name):
                 if value not in known:
                     raise ValueError(f"{name} has {value!r}; choose from: {', '.join(known)}")
@@ -61,6 +64,8 @@ class Settings:
 
 def run(settings: Settings) -> list[Record]:
     """Profile every model on every task, then draw the table of all records."""
+    if any(env in continuous_control.TASKS for env in settings.envs):
+        require(f"envs={settings.envs}", "mujoco")
     store = Store(settings.folder)
     for env in settings.envs:
         for model in settings.models:

@@ -19,7 +19,9 @@ STEP, LAYOUT = "imagination: model", "imagination: checks and layout"
 LEARNING, ERRORS = "update: learning", "update: errors before it"
 MODEL = (SEARCH, POLICY, STEP, LAYOUT, LEARNING, ERRORS)
 """The world model's parts."""
-TRAINING = (ACTING, REPLAY, GRADIENT, *MODEL)
+OTHERS = (ACTING, REPLAY, GRADIENT)
+"""What an agent takes without a model."""
+TRAINING = (*OTHERS, *MODEL)
 """What a share is a share of."""
 PARTS = (IMPORTS, SETUP, *TRAINING, EVALUATION)
 CALLED = (GRADIENT, *MODEL)
@@ -95,20 +97,14 @@ def measure(job: Job) -> Record:
 
 
 def profile(job: Job, clock: Clock) -> Record:
-    """Train as `losse reproduce discrete-control` does; the score is the model's share.
+    """Train as `losse reproduce` does; the score is the model's share.
 
     The details have the seconds of all parts: over the whole run, of the first call of each, and
     over the second half, in which nothing is compiled any more.
     """
-    from losse.paper.control import discrete_control, tasks
-    from losse.runs.experiment import Run
-
-    options = tasks.options_of(job.model, job.env, job.steps, discrete_control.USUAL_RATE)
-    run = Run("bench-dyna", job.model, job.env, job.seed, options)
     half: dict[str, Seconds] = {}
-    with _hooks(clock, half):
-        training, task = tasks.training_of(run, job.env), tasks.TASKS[job.env]
-        learned = clock.timed(SETUP, tasks.train_run)(run, training, task)
+    with _hooks(clock, half, job.env):
+        learned = clock.timed(SETUP, _train)(job)
     whole = clock.read()
     second = {part: _minus(spent, half.get(part, (0.0, 0.0))) for part, spent in whole.items()}
     return replace(
@@ -138,22 +134,37 @@ def total(parts: Mapping[str, Seconds], names: tuple[str, ...] = PARTS, column: 
     return sum(parts[name][column] for name in names if name in parts)
 
 
+def _train(job: Job) -> Record:
+    """One run of the experiment that a task belongs to."""
+    from losse.paper.control import continuous_control, discrete_control, tasks
+    from losse.runs.experiment import Run
+
+    if job.env in continuous_control.TASKS:
+        options = continuous_control.options_of(job.model, job.env, job.steps)
+        run = Run("bench-dyna", job.model, job.env, job.seed, options)
+        return tasks.train_preset(run, continuous_control.TASKS[job.env])
+    options = tasks.options_of(job.model, job.env, job.steps, discrete_control.USUAL_RATE)
+    run = Run("bench-dyna", job.model, job.env, job.seed, options)
+    return tasks.train_run(run, tasks.training_of(run, job.env), tasks.TASKS[job.env])
+
+
 @contextmanager
-def _hooks(clock: Clock, half: dict[str, Seconds]) -> Iterator[None]:
+def _hooks(clock: Clock, half: dict[str, Seconds], env: str) -> Iterator[None]:
     """Let the parts of a run switch the clock; ``half`` gets what it shows amidst the run."""
     import sbx
 
     from losse.dyna import buffer, evaluation, imagination
     from losse.dyna.search import SEARCH_CONTROLS
-    from losse.paper.control.tasks import EVALUATIONS
+    from losse.paper.control import continuous_control, tasks
     from losse.world import WorldModel
 
+    experiment = continuous_control if env in continuous_control.TASKS else tasks
     evaluations, mean_return = 0, evaluation.mean_return
 
     def evaluate(*args: Any) -> float:
         nonlocal evaluations
         evaluations += 1
-        if evaluations == EVALUATIONS // 2:
+        if evaluations == experiment.EVALUATIONS // 2:
             half.update(clock.read())
         return mean_return(*args)
 
@@ -162,15 +173,15 @@ def _hooks(clock: Clock, half: dict[str, Seconds]) -> Iterator[None]:
         for name, control in SEARCH_CONTROLS.items()
     }
     hooks = [
-        (sbx.DQN, "learn", ACTING),
-        (sbx.DQN, "train", GRADIENT),
+        *((agent, "learn", ACTING) for agent in (sbx.DQN, sbx.SAC)),
+        *((agent, "train", GRADIENT) for agent in (sbx.DQN, sbx.SAC)),
         (buffer.DynaReplayBuffer, "add", REPLAY),
         (buffer.DynaReplayBuffer, "sample", REPLAY),
         (buffer.DynaReplayBuffer, "_planned", LAYOUT),
         (imagination.Imagination, "minibatches", LAYOUT),
         (imagination.Imagination, "imagine", STEP),
         (imagination.Imagination, "_actions", POLICY),
-        (buffer, "one_step_errors", ERRORS),
+        *((buffer, name, ERRORS) for name in ("one_step_errors", "change_error_after")),
         (WorldModel, "update", LEARNING),
     ]
     with ExitStack() as stack:

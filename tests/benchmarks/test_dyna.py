@@ -17,12 +17,12 @@ from benchmarks.dyna.profile import (
     STEP,
     Job,
 )
-from losse.paper.control import tasks
+from losse.paper.control import continuous_control, tasks
 from losse.runs.record import Record
 from losse.runs.store import read_records
 from losse.runs.workers import Failure
 
-GRIDWORLD = "losse/Gridworld-v0"
+GRIDWORLD, CHEETAH = "losse/Gridworld-v0", "HalfCheetah-v5"
 
 
 def record(job, model=1.0, others=4.0, cpu=1.0):
@@ -30,7 +30,7 @@ def record(job, model=1.0, others=4.0, cpu=1.0):
     parts = {ACTING: (others / 2, others / 2), GRADIENT: (others / 2, others / 2),
              STEP: (model / 2, cpu * model / 2), LEARNING: (model / 2, cpu * model / 2),
              EVALUATION: (30.0, 30.0)}  # fmt: skip
-    steps = job.steps or tasks.TASKS[job.env].steps
+    steps = job.steps or report.TASKS[job.env].steps
     return Record(
         experiment="bench-dyna", method=job.model, setting=job.env, seed=job.seed,
         score=profile.share(parts), settings={"steps": steps},
@@ -64,14 +64,18 @@ def test_a_moment_belongs_to_the_innermost_part(monkeypatch):
     assert clock.first == {"inner": (6, 3), "middle": (20, 10)}
 
 
-def test_the_parts_of_a_run_are_the_whole_run(monkeypatch):
+@pytest.mark.parametrize(("env", "steps"), [(GRIDWORLD, 160), ("InvertedPendulum-v5", 240)])
+def test_the_parts_of_a_run_are_the_whole_run(monkeypatch, env, steps):
     import sbx
 
-    train = sbx.DQN.train
-    monkeypatch.setattr(tasks, "EVALUATIONS", 2)
+    if env in continuous_control.TASKS:
+        pytest.importorskip("mujoco")
+    trains = sbx.DQN.train, sbx.SAC.train
+    for experiment in (tasks, continuous_control):
+        monkeypatch.setattr(experiment, "EVALUATIONS", 2)
     clock = profile.Clock(IMPORTS)
-    made = profile.profile(Job(GRIDWORLD, "losse", steps=160), clock)
-    assert sbx.DQN.train is train
+    made = profile.profile(Job(env, "losse", steps=steps), clock)
+    assert (sbx.DQN.train, sbx.SAC.train) == trains
     whole, second = made.details["parts"], made.details["second_half"]
     assert tuple(whole) == PARTS
     assert profile.total(whole) == pytest.approx(made.seconds, abs=0.01)
@@ -92,6 +96,18 @@ def test_a_share_is_one_of_the_training_by_both_clocks():
     assert verdicts(record(job, model=1, others=3)) == [True]
     assert verdicts(record(job, model=1.1, others=3)) == [False]
     assert verdicts(record(job, model=1, others=3, cpu=2.0)) == [False]
+
+
+def test_with_sac_the_model_is_measured_by_the_agent_and_by_the_network():
+    ours = record(Job(CHEETAH, "losse"), model=1, others=4)
+    assert verdicts(ours) == [True]
+    assert verdicts(record(Job(CHEETAH, "losse"), model=1.1, others=4)) == [False]
+    assert verdicts(record(Job(CHEETAH, "losse"), model=1, others=4, cpu=1.1)) == [False]
+    assert verdicts(ours, record(Job(CHEETAH, "full-replay"), model=1.1)) == [True, True]
+    assert verdicts(ours, record(Job(CHEETAH, "full-replay"), model=0.9)) == [True, False]
+    others = (Job("Hopper-v5", "full-replay"), Job(CHEETAH, "full-replay", seed=1),
+              Job(CHEETAH, "full-replay", steps=9), Job(CHEETAH, "online"))  # fmt: skip
+    assert verdicts(ours, *map(record, others)) == [True]
 
 
 def test_only_the_whole_gridworld_is_judged_by_its_seconds():

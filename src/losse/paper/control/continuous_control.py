@@ -85,11 +85,25 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
     """All environments, methods and seeds; seed by seed, so that all methods have as many."""
     preset = PRESETS[settings.preset]
     return [
-        Run(NAME, method, env, seed, _options(env, method, settings.steps))
+        Run(NAME, method, env, seed, options_of(method, env, settings.steps))
         for seed in range(settings.seeds or preset.seeds)
         for env in settings.envs or preset.envs
         for method in methods_of(settings, METHODS)
     ]
+
+
+def options_of(method: str, env: str, steps: int | None) -> dict[str, Any]:
+    """Everything that decides a run, as plain values.
+
+    >>> options_of("losse", "HalfCheetah-v5", None)["steps"]
+    10000
+    """
+    from losse.dyna.presets import preset
+
+    tuned = replace(preset(env, method), termination="known")
+    if method in NETWORKS:
+        tuned = replace(tuned, model_options=dict(NETWORK))
+    return tasks.preset_options(tuned, steps, EVALUATIONS)
 
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
@@ -161,12 +175,3 @@ def draw(records: Sequence[Record]) -> dict[str, Figure]:
     if learned:
         figures["errors"] = draw_errors(learned, METHODS, TASKS)
     return figures
-
-
-def _options(env: str, method: str, steps: int | None) -> dict[str, Any]:
-    from losse.dyna.presets import preset
-
-    tuned = replace(preset(env, method), termination="known")
-    if method in NETWORKS:
-        tuned = replace(tuned, model_options=dict(NETWORK))
-    return tasks.preset_options(tuned, steps, EVALUATIONS)
