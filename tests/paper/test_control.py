@@ -87,6 +87,17 @@ def test_the_rate_with_the_highest_score_is_taken_for_each_task():
     assert [run.seed for run in final] == [0, 1, 0, 1]
 
 
+def test_of_rates_that_are_equally_good_the_first_asked_for_is_taken():
+    settings = discrete_control.Settings(rates=(3e-3, 1e-3), methods=("si",), envs=(GRIDWORLD,))
+    swept = [
+        record("si", GRIDWORLD, run.seed, 0.0, learning_rate=run.options["learning_rate"])
+        for run in discrete_control.sweep(settings)
+    ]
+    for ended in (swept, swept[::-1]):  # whichever run was ready first
+        final = discrete_control.final(settings, ended)
+        assert {run.options["learning_rate"] for run in final} == {3e-3}
+
+
 def test_without_a_choice_there_is_no_sweep():
     settings = discrete_control.Settings(rates=(3e-4,), methods=("online",), seeds=1)
     assert discrete_control.sweep(settings) == []

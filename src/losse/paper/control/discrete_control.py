@@ -100,8 +100,10 @@ def sweep(settings: Settings) -> list[Run]:
 def final(settings: Settings, swept: list[Record]) -> list[Run]:
     """All seeds, with the learning rate that the sweep chose."""
     rates, _ = _choice(settings)
-    # `best` takes the lowest score; here high ones are good.
-    turned = [replace(record, score=-record.score) for record in swept]
+    # `best` takes the lowest score; here high ones are good. Of equal ones it takes the first, so
+    # the choice must not depend on the order in which the runs have ended.
+    ordered = sorted(swept, key=lambda record: rates.index(record.settings["learning_rate"]))
+    turned = [replace(record, score=-record.score) for record in ordered]
     runs = []
     for method in methods_of(settings, METHODS, CONTROLS):
         for env in settings.envs or tasks.TASKS:
