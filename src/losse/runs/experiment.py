@@ -219,7 +219,8 @@ def best(
 ) -> dict[str, Any]:
     """The values of `options` with the lowest mean score in a sweep, at one setting or at all.
 
-    Of equal ones the first in the records is chosen. A learner that diverges (its score is not a number) with one seed is no candidate.
+    Of equal ones the first in the records is chosen. A learner that diverges (its score is not a
+    number) with one seed is no candidate.
 
     >>> scores = {0.1: [5.0, 1.0], 0.01: [2.0, 2.0]}
     >>> sweep = [
