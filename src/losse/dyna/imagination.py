@@ -75,7 +75,9 @@ class Imagination:
         columns = buffer.columns(made, normaliser)
         if len(real):
             pairs = zip(columns, buffer.columns(real, normaliser), strict=True)
-            columns = [_laid_out(imagined, *pair) for pair in pairs]
+            # One behind the other, then each row to its place: half the time of two masks.
+            order = np.argsort(np.argsort(~imagined, kind="stable"))
+            columns = [np.concatenate(pair).take(order, axis=0) for pair in pairs]
         return buffer.samples(columns, normaliser)
 
     @property
@@ -177,9 +179,3 @@ agent_class=stable_baselines3.dqn.dqn.DQN is none: use sbx.DQN, ...
             "put gymnasium.wrappers.FlattenObservation around the environment, or use "
             "world_model='losse'."
         )
-
-
-def _laid_out(imagined: npt.NDArray[np.bool_], made: Rows, real: Rows) -> Rows:
-    rows = np.empty((len(imagined), *made.shape[1:]), dtype=np.result_type(made, real))
-    rows[imagined], rows[~imagined] = made, real
-    return rows

@@ -55,7 +55,8 @@ class Pool:
     def draw(self, n: int, rng: np.random.Generator) -> Transitions:
         """Rows drawn uniformly, with repetition."""
         rows = rng.integers(self._size, size=n)
-        return Transitions(**{name: column[rows] for name, column in self._columns.items()})
+        drawn = {name: column.take(rows, axis=0) for name, column in self._columns.items()}
+        return Transitions(**drawn)
 
     def state(self) -> dict[str, Any]:
         """Plain values that `restored` takes, the oldest row first."""
