@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -134,7 +135,7 @@ def refuse_other_options(runs: Sequence[Run], store: Store, stage: Stage = "runs
 
     They would be summarised together. Options that a run names as `swept` may differ.
     """
-    others = []
+    others, unlike = [], []
     records = store.read(stage)
     for swept in {run.swept for run in runs}:
         wanted = {
@@ -143,13 +144,22 @@ def refuse_other_options(runs: Sequence[Run], store: Store, stage: Stage = "runs
         for record in records:
             run = wanted.get((*record.key[:3], *_chosen(record.settings, swept)))
             if run is not None and run.key != record.key:
-                others.append(f"{run.name}: {_differences(record, run)}")
+                others.append(record)
+                unlike.append(f"{run.name}: {_differences(record, run)}")
     if others:
         raise ValueError(
             f"{len(others)} of the records in {store.path(stage)} come from other settings "
-            f"({others[0]}). Remove them with `losse records drop` to compute these runs again, or "
-            "choose another folder (--out, or --results of a benchmark)."
+            f"({unlike[0]}). Remove them with `{_drop(others, store, stage)}` to compute these "
+            "runs again, or choose another folder (--out, or --results of a benchmark)."
         )
+
+
+def _drop(records: Sequence[Record], store: Store, stage: Stage) -> str:
+    """The command that removes the records of these methods at these settings."""
+    methods = sorted({record.method for record in records})
+    settings = sorted({str(record.setting) for record in records})
+    what = ["--methods", *methods, "--settings", *settings, *["--final"][: stage == "runs"]]
+    return shlex.join(["losse", "records", "drop", str(store.folder), *what])
 
 
 def require_packages(needs: Mapping[str, Sequence[str]], methods: Sequence[str]) -> None:
