@@ -20,6 +20,7 @@ from losse.ftl.kept_rows import Rows
 from losse.ftl.memories.square import SquareMemory
 from losse.ftl.settings import Settings
 from losse.ftl.solvers.descent import PARTS, Descent
+from losse.ftl.solvers.exact import ExactSolver
 from losse.ftl.solvers.tracked_inverse import TrackedInverse
 from losse.work import UNIT
 from tests.ftl.models import X, Y, assert_identical, memory
@@ -274,6 +275,22 @@ def test_rivals_are_made_one_after_the_other():
     assert steps.max() <= 2  # the one at hand comes with the last that is made
     assert max(made) == len(losse.ftl.ridge_selector.WIDE)
     assert auto.ridge_ != 1e-3
+
+
+@pytest.mark.usefixtures("slow")
+def test_rows_that_come_together_are_learned_together_while_rivals_are_made():
+    encoder = LosseEncoder(3, 6, 2, scaling=(-3, 3)).fit(X)
+    auto = FTLRegressor(encoder, solver="exact")
+    learn(auto, 0, 60, 10)
+    learned = patch.object(ExactSolver, "learn", autospec=True, side_effect=ExactSolver.learn)
+    made = []
+    with learned as calls:
+        for start in range(60, 120, 10):
+            learn(auto, start, start + 10, 10)
+            made.append(auto._learner._leader._selector._made)
+    sizes = [len(call.args[1]) for call in calls.call_args_list]
+    assert sizes == [4, 6, 10, 10, 10, 10, 10]  # the first review is after 64 rows
+    assert max(np.diff(made)) > 1
 
 
 def test_a_step_in_parts_is_one_for_all_rows_learned_meanwhile():

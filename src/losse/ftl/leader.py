@@ -271,15 +271,15 @@ class Leader:
     def _learn_part(self, rows: Rows, spread: Callable[[], Array]) -> Array:
         """Take rows in up to each review of the ridge."""
         selector, first = self._selector, 0
-        leverages = np.zeros(len(rows))
+        leverages, self.spent = np.zeros(len(rows)), 0.0
         while first < len(rows):
             last = len(rows)
             if selector is not None:
-                last = min(last, first + max(1, selector.rows_left))
+                last = int(min(last, first + selector.most_rows))
             known = self._follow(rows[first:last] if last - first < len(rows) else rows)
             if known is not None:
                 leverages[first:last] = known
-            self.spent = self._solver.spent
+            self.spent += self._solver.spent
             if selector is not None:
                 self.spent += selector.review(self._solver, spread)
             first = last

@@ -65,6 +65,11 @@ class RidgeSelector:
         errors = (predictions.reshape(len(Y), len(self._ridges), -1) - less) ** 2
         self._errors += np.tensordot(weights, errors, axes=1)
 
+    @property
+    def most_rows(self) -> float:
+        """Rows that may be learned at once, since the winner of a round follows its last one."""
+        return max(1, self.rows_left) if self._complete else float("inf")
+
     def pass_over(self, rows: int) -> None:
         """Count rows that are to be learned."""
         self.rows_left -= rows
@@ -73,12 +78,13 @@ class RidgeSelector:
     def review(self, solver: Solver, spread: Callable[[], Array]) -> float:
         """If it is time, put the winner in charge and begin the next round.
 
-        Where leaders take a while, that is one step at a time, the next some rows later, when the
-        solver has no other work to do. Returns what was spent on it.
+        Where leaders take a while, that is one step for every few rows, when the solver has no
+        other work to do. Returns what was spent on it.
         """
         if self.rows_left > 0:
             return 0.0
         slow = solver.leader_cost > UNIT
+        steps, spent = max(1, (APART - self.rows_left) // APART), 0.0
         if self._complete:
             ridge = self._winner(solver, spread)
             self._call(solver, ridge)
@@ -88,15 +94,14 @@ class RidgeSelector:
                     self.rows_left = APART
                     return solver.part_cost
         while not self._complete:
-            if slow and solver.busy:
+            if slow and (steps == 0 or solver.busy):
                 self.rows_left = APART
-                return 0.0
+                return spent
             self._advance(solver)
-            if slow and not self._complete:
-                self.rows_left = APART
-                return solver.part_cost
+            steps -= 1
+            spent += solver.part_cost
         self._start(solver)
-        return solver.part_cost
+        return spent
 
     def reviewing(self, solver: Solver, spread: Callable[[], Array]) -> Work[None]:
         """Put the winner in charge, as work in units; the rows that follow make its rivals."""
