@@ -184,7 +184,8 @@ class BuildSchedule:
     predicts from the first row on, it is also built from a quarter of them, a sixteenth and so on:
     each time, all rows are encoded and learned anew, which adds a third to the work of the last
     time. Above `DOUBLING` rows it is built from half of them as well. With ``past`` data, the same
-    goes on at twice, four times, eight times ``warm_up`` rows.
+    goes on at twice, four times, eight times ``warm_up`` rows. There, a build out of turn that
+    comes shortly before does for the next one.
 
     Examples
     --------
@@ -192,8 +193,14 @@ class BuildSchedule:
     >>> [n for n in range(1, 2000) if schedule.is_due(n - 1, n)]
     [1, 2, 7, 25, 100, 400, 800]
     >>> schedule = BuildSchedule(warm_up=32000, past=None)
-    >>> [n for n in range(100, 40000) if schedule.is_due(n - 1, n)]
-    [125, 500, 2000, 4000, 8000, 16000, 32000]
+    >>> built = [32]
+    >>> for n in range(33, 40000):
+    ...     if schedule.is_due(built[-1], n):
+    ...         built.append(n)
+    >>> built
+    [32, 125, 500, 2000, 4000, 8000, 16000, 32000]
+    >>> schedule.is_due(3100, 4000), schedule.is_due(3700, 4000), schedule.is_due(3700, 8000)
+    (True, False, True)
     """
 
     warm_up: int
@@ -215,13 +222,18 @@ class BuildSchedule:
 
     def keeps_rows(self, n: int) -> bool:
         """Whether a model of n rows still needs them for a later build, and has no source."""
-        return n < (self.warm_up if callable(self.past) else self.last)
+        return self._served(n) < (self.warm_up if callable(self.past) else self.last)
 
     def is_due(self, built: int, n: int) -> bool:
         """Whether a time to build has come since ``built`` rows."""
-        if not self.repeats or built >= self.last or n <= built:
+        if not self.repeats or n <= built or self._served(built) >= self.last:
             return False
-        return built == 0 or self._round(n) > self._round(built)
+        return built == 0 or self._round(n) > self._round(self._served(built))
+
+    @staticmethod
+    def _served(built: int) -> float:
+        """Rows up to which a build does: more than it has seen, where another would take long."""
+        return GROWN * built if built >= DOUBLING else built
 
     @staticmethod
     def has_left(n: int, built: int, since: int, outside: int) -> bool:
@@ -241,7 +253,7 @@ class BuildSchedule:
     def _first(self) -> int:
         return max(1, self.warm_up)
 
-    def _round(self, n: int) -> int:
+    def _round(self, n: float) -> int:
         """How many times to build have come, counted from ``warm_up`` rows, where it is 0."""
         doublings = math.floor(math.log2(n / self._first))
         halves = -max(0, math.floor(math.log2(self._first / DOUBLING)))
