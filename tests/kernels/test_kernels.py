@@ -14,7 +14,8 @@ from losse._kernels.blas import solve_lower
 from losse._kernels.block_update import rows_times
 from losse._kernels.cascade import UNITS, stage_outputs
 from losse._kernels.encode import project, project_rows
-from losse._kernels.inverse import combine_rows, dot_rows, mirror, quadratic_rows
+from losse._kernels.inverse import dot_rows, mirror, quadratic_rows
+from losse._kernels.listed import add_product_of_rows, combine_rows
 from losse._kernels.packed import packed_block, packed_rows_times, packed_times, packed_to_square
 from losse._kernels.predict import weighted_rows
 from losse._kernels.simd import LINE, aligned, padded
@@ -90,6 +91,23 @@ def test_combine_and_dot_rows(n, D, seed):
     inner = np.empty((n, D))
     dot_rows(indices, values, P, inner)
     np.testing.assert_allclose(inner, Phi @ P[:, :D].T, atol=1e-12)
+
+
+@given(
+    n=SIZES, D=st.integers(1, 700), share=st.sampled_from([0.0, 0.1, 0.3]), seed=st.integers(0, 99),
+    dtype=st.sampled_from([np.float64, np.float32]),
+)  # fmt: skip
+def test_products_of_rows_with_zeros(n, D, share, seed, dtype):
+    """Whatever the share of zeros, and in a part of a larger array: nothing else is written."""
+    rng = np.random.default_rng(seed)
+    T = aligned((n, D), dtype)
+    T[:] = np.where(rng.random((n, D)) < share, rng.normal(size=(n, D)), 0.0)
+    first, last = np.sort(rng.integers(0, D + 1, size=2))
+    M = rng.normal(size=(D, D)).astype(dtype)
+    expected = M.astype(float)
+    expected[first:last, first:] -= T[:, first:last].T.astype(float) @ T[:, first:]
+    add_product_of_rows(T[:, first:last], T[:, first:], M[first:last, first:], -1.0)
+    np.testing.assert_allclose(M, expected, atol=1e-12 if dtype is np.float64 else 1e-4)
 
 
 @given(F=st.integers(1, 9), axes=st.integers(1, 80), seed=st.integers(0, 99))

@@ -1,41 +1,10 @@
-"""Products of sparse features with a large dense matrix: Phi P, and Phi T^T for a few rows T."""
+"""Quadratic forms of sparse features, their products with a few rows, and a symmetric copy."""
 
 import numpy as np
 
 from losse._kernels.accumulate import in_pairs
 from losse._kernels.block import fused, read_pair, sum_of, two
 from losse._kernels.jit import kernel
-from losse._kernels.simd import LANES, load, multiply_add, splat, store
-
-
-@kernel
-def combine_rows(indices, values, P, out):  # type: ignore[no-untyped-def]
-    """out = Phi P; P and out have rows padded to whole lines.
-
-    Four rows of P at a time, each read from end to end: memory is quickest at that, and it is
-    memory that the time goes to.
-    """
-    n, K = indices.shape
-    D = P.shape[1]
-    for r in range(n):
-        index, value, t = indices[r], values[r], r * D
-        for o in range(0, D, LANES):
-            store(out, t + o, splat(0.0))
-        whole = K // 4 * 4
-        for k in range(0, whole, 4):
-            a, b = splat(value[k]), splat(value[k + 1])
-            c, d = splat(value[k + 2]), splat(value[k + 3])
-            g, h = np.int64(index[k]) * D, np.int64(index[k + 1]) * D
-            i, j = np.int64(index[k + 2]) * D, np.int64(index[k + 3]) * D
-            for o in range(0, D, LANES):
-                s = multiply_add(a, load(P, g + o), load(out, t + o))
-                s = multiply_add(b, load(P, h + o), s)
-                s = multiply_add(c, load(P, i + o), s)
-                store(out, t + o, multiply_add(d, load(P, j + o), s))
-        for k in range(whole, K):
-            a, g = splat(value[k]), np.int64(index[k]) * D
-            for o in range(0, D, LANES):
-                store(out, t + o, multiply_add(a, load(P, g + o), load(out, t + o)))
 
 
 @kernel

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, ssyrk
 
-from losse._kernels.blas import add_product
 from losse._kernels.block_update import rows_times
 from losse._kernels.inverse import mirror
+from losse._kernels.listed import add_product_of_rows
 from losse._kernels.simd import aligned
 from losse.storage.state import State, StateReader
 
@@ -87,7 +87,7 @@ class Deferred:
         M, T, first = self.matrix, self._rows[: self._entering], self._entered
         # Nearly as many rows come meanwhile: all of them have about the same share.
         last = min(first - (-8 * rows * len(M) // (7 * MANY)), len(M))
-        add_product(T[:, first:last], T[:, first:], M[first:last, first:], self.sign)
+        add_product_of_rows(T[:, first:last], T[:, first:], M[first:last, first:], self.sign)
         M[last:, first:last] = M[first:last, last:].T
         T[:, first:last] = 0.0
         self._entered = last

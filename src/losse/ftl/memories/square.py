@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from losse._kernels.blas import add_product
+from losse._kernels.listed import SPARSE, add_product_of_rows
 from losse._kernels.simd import aligned
 from losse.encoders.features import Features
 from losse.ftl.deferred import MANY, Deferred
@@ -92,11 +92,13 @@ class SquareMemory(Memory):
             for band in blocks(D, _FIRST_WRITE * D):
                 self.A[band] = 0.0
                 yield (band.stop - band.start) * _FIRST_WRITE * D
+        cost = 2.2 if features.values.shape[1] > SPARSE * D else 1.0
         for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
             rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
-            for band in blocks(D, 2 * len(rows) * D, BAND):
-                add_product(rows[:, band], rows[:, band.start :], self.A[band, band.start :])
-                yield 2.2 * len(rows) * (band.stop - band.start) * (D - band.start)
+            for band in blocks(D, cost * len(rows) * D, BAND):
+                right = slice(band.start, D)
+                add_product_of_rows(rows[:, band], rows[:, right], self.A[band, right])
+                yield cost * len(rows) * (band.stop - band.start) * (D - band.start)
         for band in blocks(D, _COPIED * D, BAND):
             self.A[band.stop :, band] = self.A[band, band.stop :].T
             corner = np.triu(self.A[band, band])
@@ -143,7 +145,7 @@ class SquareMemory(Memory):
         """Write some rows of A, from the diagonal on, with the first rows that wait."""
         T, right = self._waiting[:waiting], slice(rows.start, self.dimension)
         out[rows, right] = self.A[rows, right]
-        add_product(T[:, rows], T[:, right], out[rows, right])
+        add_product_of_rows(T[:, rows], T[:, right], out[rows, right])
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every sample by ``factor``."""
