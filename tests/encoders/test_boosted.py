@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from losse import AdaptiveEncoder, FTLRegressor
-from losse.encoders.boosted import STRETCH, BoostedGrids, fit_boosted
+from losse.encoders.boosted import CHECKED, STRETCH, BoostedGrids, fit_boosted
 from losse.encoders.cascade import LEAST_ROWS, fit_cascade
 from losse.storage.archive import ArchiveError
 from losse.work import UNIT, finished
@@ -46,6 +46,18 @@ def test_predictions_of_rows_left_out_are_by_fits_without_them():
     grids, left_out = fit(X, y)
     assert np.mean((left_out[:, 0] - y) ** 2) > 0.98 * y.var()
     assert len(grids.cuts) <= 40
+
+
+def test_grids_far_from_the_error_of_others_are_given_up_early():
+    X, y = thresholds(1200)
+    Y = np.column_stack([y, X @ np.arange(6.0)])
+
+    def grids(errors):
+        rng = np.random.default_rng(0)
+        return len(finished(fit_boosted(X, Y, np.ones(1200), 100, rng, errors))[0].cuts)
+
+    assert grids(np.array([1e-3, 1e-3])) == CHECKED
+    assert grids(np.array([1e-3, 10.0])) == grids(np.inf) > 2 * CHECKED
 
 
 def test_rows_without_weight_count_for_nothing():

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from losse._kernels.cascade import BOUND, UNITS, stage_outputs
+from losse._kernels.cascade import BOUND, UNITS, bend, stage_outputs
 from losse._kernels.simd import aligned, padded
 from losse.encoders.boosted import BoostedGrids, fit_boosted
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
 from losse.encoders.ridge_regression import Dual, Primal, ridge_fit
 from losse.typing import Array
-from losse.work import Work, blocks
+from losse.work import UNIT, Work, blocks
 
 CLEARLY = 0.9
 """Error of boosted grids over that of a first stage, above which they are left out."""
@@ -47,10 +47,14 @@ PLACES = 800
 FIRST_RIDGE = 1e-3
 RIDGES = (1e-4, 1e-3, 1e-2)
 """Of which a stage takes the one with the least error on rows left out."""
-# Operations that take as long as a unit of a stage.
-_BEND = 600.0
-# Where tanh is one in single precision.
-_FAR = 20.0
+BEND = 60.0
+"""Operations that take as long as a unit and its slope."""
+# The same, with a place in memory that is new for half of them.
+_MADE = 300.0
+# Rows whose units are made at once: of more, arrays take longer to come by than to fill.
+_ROWS = 64
+# Where tanh(u / `BOUND`) is one in single precision.
+_FAR = 60.0
 
 Single = npt.NDArray[np.float32]
 
@@ -154,7 +158,7 @@ def _fit_lead(
         return None
     trial = slice(None, None, -(-len(Z) // TRIAL_ROWS))
     few, some, share = Z[trial], Q[trial], weights[trial]
-    _, left_out = yield from fit_boosted(few, some, share, TRIAL_GRIDS, rng)
+    _, left_out = yield from fit_boosted(few, some, share, TRIAL_GRIDS, rng, errors)
     found = share @ (left_out - some) ** 2 / share.sum()
     hopeful = np.flatnonzero(found < errors)
     if len(hopeful) == 0:
@@ -210,57 +214,54 @@ def _fit_stage(V: Array, Q: Array, weights: Array, rng: np.random.Generator) -> 
     P = unit_spread(few_inputs(rng, V.shape[1], (count,), few), V, weights)
     offsets = rng.normal(size=count)
     places = rng.permutation(len(V))[:PLACES]
-    F = yield from _features(V, P, offsets, root)
+    F = aligned((len(V), count + V.shape[1] + 1))
+    yield from _write_features(V, P, offsets, root, F)
     first = yield from ridge_fit(F, Q * root, (FIRST_RIDGE,))
     gradients = yield from _gradients(V[places], P, offsets, first.W)
     found = draw_directions(gradients, int(FOUND * count), 1, rng)
     if found is not None:
         P[:, : found.shape[1]] = unit_spread(found[:, :, 0], V, weights)
-    F = yield from _features(V, P, offsets, root)
+    yield from _write_features(V, P, offsets, root, F)
     fit = yield from ridge_fit(F, Q * root, RIDGES)
     return _Fit(Stage(P, offsets, fit.W), places, fit, Q, root)
 
 
-def _features(V: Array, P: Array, offsets: Array, root: Array) -> Work[Array]:
+def _write_features(V: Array, P: Array, offsets: Array, root: Array, F: Array) -> Work[None]:
     """Features of a stage, its units in single precision; each row times its root."""
-    n, d = V.shape
     m = P.shape[1]
-    F = aligned((n, m + d + 1))
-    single = offsets.astype(np.float32)
-    for part in blocks(n, m * (_BEND + 2 * d)):
-        H, _ = _squashed(V[part], P, single)
-        F[part, :m] = H * _gate(H) * root[part]
+    for part in blocks(len(V), UNIT / _ROWS):
+        bent, _ = _units(V[part], P, offsets)
+        F[part, :m] = bent * root[part]
         F[part, m:-1] = V[part] * root[part]
         F[part, -1:] = root[part]
-        yield (part.stop - part.start) * m * (_BEND + 2.0 * d)
-    return F
+        yield (part.stop - part.start) * m * _MADE
 
 
-def _squashed(V: Array, P: Array, offsets: Single) -> tuple[Single, Single]:
-    """Projections held within bounds, with their offsets, and the slope of that."""
-    T = np.tanh(np.clip(V @ (P / BOUND), -_FAR, _FAR).astype(np.float32))
-    return np.float32(BOUND) * T + offsets, 1 - T * T
-
-
-def _gate(H: Single) -> Single:
-    """sigmoid(2 h)."""
-    return np.asarray(np.float32(0.5) * np.tanh(H) + np.float32(0.5))
+def _units(V: Array, P: Array, offsets: Array) -> tuple[Single, Single]:
+    """Units of a stage, and their slopes."""
+    m = P.shape[1]
+    units = aligned((3, len(V), padded(m, np.float32)), np.float32)
+    places = aligned((units.shape[2],), np.float32)
+    places[:m] = offsets
+    units[0, :, :m] = np.clip(V @ P, -_FAR, _FAR)
+    bend(units[0], places, units[1], units[2])
+    return units[0, :, :m], units[1, :, :m] * units[2, :, :m]
 
 
 def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     """Of all outputs at some rows, without their means: linear terms make no difference."""
-    m, outputs = P.shape[1], W.shape[1]
+    m = P.shape[1]
     slope = np.empty((len(V), m), np.float32)
-    for part in blocks(len(V), m * _BEND):
-        H, slope[part] = _squashed(V[part], P, offsets.astype(np.float32))
-        S = _gate(H)
-        slope[part] *= S * (1 + 2 * H * (1 - S))
-        yield (part.stop - part.start) * m * _BEND
+    for part in blocks(len(V), UNIT / _ROWS):
+        _, slope[part] = _units(V[part], P, offsets)
+        yield (part.stop - part.start) * m * _MADE
     slope -= slope.mean(axis=0)
-    out = np.empty((len(V), outputs, len(P)))
-    for k in range(outputs):
-        out[:, k] = (slope * W[:m, k].astype(np.float32)) @ P.T
-        yield len(V) * m * (60.0 + 2.0 * len(P))
+    # Row by row, the slopes times what each unit contributes to each output along each input.
+    shares = (W[:m, :, None] * P.T[:, None]).reshape(m, -1).astype(np.float32)
+    out = np.empty((len(V), W.shape[1], len(P)))
+    for part in blocks(len(V), 2.0 * shares.size):
+        out[part] = (slope[part] @ shares).reshape(-1, *out.shape[1:])
+        yield (part.stop - part.start) * 2.0 * shares.size
     return out
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from losse._kernels.adam import adam_step
 from losse._kernels.cascade import bend
 from losse._kernels.simd import aligned, padded
-from losse.encoders.cascade import Stage
+from losse.encoders.cascade import BEND, Stage
 from losse.typing import Array
 from losse.work import Work
 
@@ -37,8 +37,6 @@ EPOCHS, BATCH, RATE, WARM_UP = 20, 64, 3e-3, 100
 Hopper-v5 and HalfCheetah-v5."""
 CHECKS, JUDGED = 15, 256
 """How often the error on held-out rows is looked at, and of how many of them at once."""
-# Operations that take as long as a unit and its slope.
-_BEND = 60.0
 # Operations that take as long as a step of one weight.
 _STEP = 40.0
 
@@ -208,7 +206,7 @@ class _Descent:
 
     def _cost(self, rows: int) -> float:
         return rows * sum(
-            padded(m, np.float32) * (_BEND + 2.0 * (d + o))
+            padded(m, np.float32) * (BEND + 2.0 * (d + o))
             for m, (d, o) in zip(self._units, self._widths, strict=True)
         )
 

@@ -33,7 +33,7 @@ LEAST_ROWS = 100
 TESTED, LEAST_TESTED, MOST_TESTED, STRETCH = 8, 64, 1000, 50
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows, of which so many follow each other: of the others it learns more than they would tell."""
-PER_ROW = 2.6e8
+PER_ROW = 2.2e8
 """Cost that a row pays: three or four milliseconds."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""

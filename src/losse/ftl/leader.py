@@ -245,16 +245,19 @@ class Leader:
             if known is None:
                 return None
             rest = np.maximum(1.0 - rows.weights[part] * known, SMALLEST_REST)
-            errors[part] = (rows.Y[part] - self.predict(rows.X[part])) / rest[:, None]
+            out = aligned((len(features), self._solver.weights.shape[1]))
+            features.times(self._solver.weights, out)
+            predictions = self.targets.predictions(out, self.targets.mean(self._solver.memory))
+            errors[part] = (rows.Y[part] - predictions) / rest[:, None]
             leverages[part] = known / rest
             yield (part.stop - part.start) * self._left_out_cost
         return Errors(errors, leverages, rows.weights / rows.weights.mean(), self.total)
 
     @property
     def _left_out_cost(self) -> float:
-        """Of a row: two encodings, its leverage, and a share in a few products with an inverse."""
+        """Of a row: its encoding and leverage, and a share in a few products with an inverse."""
         active = self.encoder.n_active
-        return 2 * _ENCODING + 8.0 * active**2 + 40.0 / _LEFT_OUT * active * self.encoder.dimension
+        return _ENCODING + 8.0 * active**2 + 40.0 / _LEFT_OUT * active * self.encoder.dimension
 
     @property
     def row_cost(self) -> float:
