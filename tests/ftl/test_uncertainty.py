@@ -120,6 +120,19 @@ def test_asking_costs_no_new_inverse_after_every_row():
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_centred_row_says_nothing_of_the_noise(solver):
+    """It is its own mean, so that nothing is left of it."""
+    model = FTLRegressor(
+        LosseEncoder(5, 4, 2, scaling=(-3, 3)), ridge=RIDGE, solver=solver, center=True
+    )
+    model.partial_fit(X[:1], Y[:1])
+    assert np.isinf(model.predict(X[:3], return_std=True)[1]).all()
+    assert np.isinf(model.predict_interval(X[:3], 0.9)).all()
+    model.partial_fit(X[1:2], Y[1:2])
+    assert np.isfinite(model.predict(X[:3], return_std=True)[1]).all()
+
+
 def test_shapes_follow_the_targets():
     model = FTLRegressor(ENCODERS[0], ridge=1e-5).fit(X, Y[:, 0])
     mean, std = model.predict(X[:5], return_std=True)

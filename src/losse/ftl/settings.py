@@ -183,9 +183,9 @@ class BuildSchedule:
     An encoder that learns from targets is built from the first ``warm_up`` rows. So that the model
     predicts from the first row on, it is also built from a quarter of them, a sixteenth and so on:
     each time, all rows are encoded and learned anew, which adds a third to the work of the last
-    time. Above `DOUBLING` rows it is built from half of them as well. With ``past`` data, the same
-    goes on at twice, four times, eight times ``warm_up`` rows. There, a build out of turn that
-    comes shortly before does for the next one.
+    time. Above `DOUBLING` rows it is built from half of them as well, and a build out of turn that
+    comes shortly before does for the next one. With ``past`` data, the same goes on at twice, four
+    times, eight times ``warm_up`` rows.
 
     Examples
     --------

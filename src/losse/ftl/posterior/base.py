@@ -87,7 +87,9 @@ class Posterior(ABC):
             errors += self._penalty * (W**2).sum(axis=0)
             used = 0.0
         freedom = total * (1.0 - used_share(total, used, discount))
-        return np.asarray(targets.scale**2 * errors[: targets.n_outputs] / (unit * freedom))
+        noise = targets.scale**2 * errors[: targets.n_outputs] / (unit * freedom)
+        # A single row is its own mean, and says nothing of the noise.
+        return np.where((noise == 0.0) & (total <= 1.0), np.inf, noise)
 
     @property
     @abstractmethod
