@@ -224,7 +224,9 @@ class Life(RuleBasedStateMachine):
         bound = model.certificate_
         if self.large and single:
             return  # products with A are in single precision there
-        assert excess <= (4.0 * bound + 1e-3 if single else 1.001 * bound + 1e-6)
+        # What was unlearned leaves the rounding of its sums behind, which a small ridge magnifies.
+        slack = 1e-6 + 1e-16 * self.heaviest / (model.ridge_ * w.sum())
+        assert excess <= (4.0 * bound + 1e-3 if single else 1.001 * bound + slack)
         promised = model.solver in ("exact", "dense") or (model.solver == "auto" and not self.large)
         said = any(issubclass(each.category, LeaderWarning) for each in self.told)
         COUNTS["said"] += said
