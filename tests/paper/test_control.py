@@ -257,6 +257,14 @@ def test_options_of_presets_say_nothing_of_what_is_not_in_use():
     assert tasks.preset_options(unsure, None, 10)["dyna"] == used | {"sure_share": 0.9}
 
 
+def test_a_control_ends_rows_where_losse_is_unsure_and_differs_in_nothing_else():
+    plainly, sure = (
+        continuous_control.options_of(method, "Hopper-v5", None)
+        for method in ("losse", "losse-sure")
+    )
+    assert sure == plainly | {"dyna": plainly["dyna"] | {"sure_share": 0.9}}
+
+
 def test_classic_control_has_a_task_for_every_preset():
     assert set(classic_control.TASKS) | set(continuous_control.TASKS) == set(PRESETS)
 

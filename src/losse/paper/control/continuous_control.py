@@ -9,6 +9,7 @@ recipe of each task. It was chosen with the perfect model, before models were co
 - `model-free`: SAC alone, with one gradient step per step.
 - `model-free-matched`: SAC alone with as many gradient steps as with a model.
 - `oracle`: the simulator instead of a model, the limit of every comparison.
+- `losse-sure`: `losse`, but imagined rows end where the model is unsure; only if it is asked for.
 
 Models know how episodes end, as in MBPO; rewards are learned. Runs go on where they were stopped.
 The score is the mean normalised return over all evaluations. Errors of a model are those on the
@@ -37,12 +38,14 @@ METHODS = (
     *("losse", "full-replay", "online", "si", "coreset"),
     *("model-free", "model-free-matched", "oracle"),
 )
-CONTROLS = ()
-NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys(METHODS, (*tasks.RL, "mujoco"))
+SURE = "losse-sure"
+CONTROLS = (SURE,)
+NEEDS: Mapping[str, tuple[str, ...]] = dict.fromkeys((*METHODS, SURE), (*tasks.RL, "mujoco"))
 SEEDS_AT_ONCE: Mapping[str, int] = {}
 EVALUATIONS = 10
 NETWORK: Mapping[str, Any] = {"hidden": [200, 200, 200, 200]}
 NETWORKS = ("full-replay", "online", "si", "coreset")
+SURE_SHARE = 0.9
 ERROR, LATER_ERROR = "model_error", "later_model_error"
 """Errors of the model in the details of a record: of one step, and after five."""
 
@@ -88,7 +91,7 @@ def final(settings: Settings, swept: list[Record]) -> list[Run]:
         Run(NAME, method, env, seed, options_of(method, env, settings.steps))
         for seed in range(settings.seeds or preset.seeds)
         for env in settings.envs or preset.envs
-        for method in methods_of(settings, METHODS)
+        for method in methods_of(settings, METHODS, CONTROLS)
     ]
 
 
@@ -100,16 +103,26 @@ def options_of(method: str, env: str, steps: int | None) -> dict[str, Any]:
     """
     from losse.dyna.presets import preset
 
-    tuned = replace(preset(env, method), termination="known")
+    tuned = replace(preset(env, _model_of(method)), termination="known")
     if method in NETWORKS:
         tuned = replace(tuned, model_options=dict(NETWORK))
+    if method == SURE:
+        tuned = replace(tuned, dyna=replace(tuned.dyna, sure_share=SURE_SHARE))
     return tasks.preset_options(tuned, steps, EVALUATIONS)
 
 
 def execute(settings: Settings, runs: Sequence[Run]) -> list[Record]:
     """Train one agent for each run."""
     folder = folder_of(settings, NAME)
-    return [tasks.train_preset(run, TASKS[str(run.setting)], folder) for run in runs]
+    return [
+        tasks.train_preset(run, TASKS[str(run.setting)], folder, _model_of(run.method))
+        for run in runs
+    ]
+
+
+def _model_of(method: str) -> str:
+    """The world model of a method, or what is used instead of one."""
+    return "losse" if method == SURE else method
 
 
 def table(records: Sequence[Record]) -> Table:
@@ -118,7 +131,7 @@ def table(records: Sequence[Record]) -> Table:
     later = any(record.details.get(LATER_ERROR) for record in records)  # older ones have none
     errors = (ERROR, LATER_ERROR) if later else (ERROR,)
     for env in tasks.tasks_of(records, TASKS):
-        for method in METHODS:
+        for method in (*METHODS, *CONTROLS):
             own = [r for r in records if (r.setting, r.method) == (env, method)]
             if own:
                 last = [TASKS[env].returned(record.curve[-1][1]) for record in own]
@@ -163,7 +176,7 @@ def _model_seconds(record: Record) -> float:
 
 def learns(record: Record) -> bool:
     """Whether a run has a model that learns."""
-    return record.method in ("losse", *NETWORKS)
+    return record.method in ("losse", SURE, *NETWORKS)
 
 
 def draw(records: Sequence[Record]) -> dict[str, Figure]:

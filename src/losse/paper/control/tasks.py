@@ -139,13 +139,18 @@ def preset_options(tuned: Training, steps: int | None, evaluations: int) -> dict
     return {name: value for name, value in options.items() if name not in ("model", "seed")}
 
 
-def train_preset(run: Run, task: Task, folder: Path | None = None) -> Record:
-    """Train with the options that `preset_options` has written into a run."""
+def train_preset(
+    run: Run, task: Task, folder: Path | None = None, model: str | None = None
+) -> Record:
+    """Train with the options that `preset_options` has written into a run.
+
+    The model is the one that the run's method is named after, unless another is given.
+    """
     from losse.dyna.options import DynaOptions, Training
 
     options = dict(run.options)
     dyna = DynaOptions(**options.pop("dyna"))
-    training = Training(**options, dyna=dyna, model=run.method, seed=run.seed)
+    training = Training(**options, dyna=dyna, model=model or run.method, seed=run.seed)
     return train_run(run, training, task, folder)
 
 
