@@ -5,10 +5,12 @@ import pytest
 
 from losse import FTLRegressor, LosseEncoder
 from losse._kernels.simd import aligned
-from losse.encoders.features import DenseFeatures
+from losse.encoders.features import DenseFeatures, SparseFeatures
 from losse.ftl.deferred import MANY, Deferred
+from losse.ftl.memories.listed_rows import ListedRows
 from losse.ftl.memories.packed import PackedMemory
 from losse.ftl.memories.square import SquareMemory
+from losse.work import finished
 
 RNG = np.random.default_rng(0)
 D = 200
@@ -122,3 +124,41 @@ def test_packed_sums_are_the_same_while_rows_enter(size):
     assert under_way > 5 or size >= 499
     Phi = features.dense()
     np.testing.assert_allclose(made.square(), Phi.T @ Phi, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 128])
+@pytest.mark.parametrize("terms", [False, True])
+def test_products_of_active_cells_enter_as_if_at_once(size, terms):
+    X = RNG.uniform(-3, 3, size=(1500, 3))
+    features = LosseEncoder(30, 3, 2, scaling=(-3, 3), linear=terms).fit(X).encode(X)
+    sums = ListedRows(np.zeros((features.dimension,) * 2), features)
+    parts = [slice(first, min(first + size, 1500)) for first in range(0, 1500, size)]
+    under_way = 0
+    for part in parts:
+        assert not sums.make_room(part.stop - part.start)
+        sums.take(features[part])
+        under_way += 0 < np.count_nonzero(sums.waiting[0]) < features.values.shape[1]
+    assert under_way > (2 if size < 128 else 0)
+    T, Phi = sums.waiting, features.dense()
+    np.testing.assert_allclose(sums.matrix + T.T @ T, Phi.T @ Phi, atol=1e-9)
+    sums.enter()
+    assert (sums.matrix == sums.matrix.T).all()
+
+
+def test_products_of_many_rows_are_the_same_to_the_last_bit_however_they_come():
+    X = RNG.uniform(-3, 3, size=(700, 3))
+    features = LosseEncoder(30, 4, 2, scaling=(-3, 3)).fit(X).encode(X)
+    weights = RNG.uniform(0.5, 2, size=700)
+    targets = np.zeros((700, 8))
+    row_by_row, gathered = (SquareMemory(features.dimension, 8, "float64") for _ in range(2))
+    for k in range(700):
+        one = slice(k, k + 1)
+        row_by_row.add(features[one], targets[one], weights[one])
+    finished(gathered.adding(features, targets, weights, scattered=False))
+    assert (row_by_row.A == gathered.A).all()
+
+
+def test_cells_that_are_in_no_order_have_no_bands():
+    indices = np.array([[5, 40], [40, 5]], dtype=np.int32).repeat(16, axis=1)
+    assert SparseFeatures(indices, np.ones(indices.shape), 50).bands() is None
+    assert SparseFeatures(indices[:1], np.ones((1, 32)), 50).bands().tolist() == [0, 40, 50]

@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from losse import FTLRegressor, LosseEncoder
+from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 
 X, Y = load_diabetes(return_X_y=True)
 MEGABYTE = 1 << 20
 
 
+LARGE = AdaptiveEncoder(n_bins=4)
+
+
 def few_rows():
-    return FTLRegressor().fit(X, Y)
+    return FTLRegressor(LARGE).fit(X, Y)
 
 
 def weighted_rows():
-    return FTLRegressor().fit(X, Y, sample_weight=np.linspace(0.5, 2, len(Y)))
+    return FTLRegressor(LARGE).fit(X, Y, sample_weight=np.linspace(0.5, 2, len(Y)))
 
 
 def paper():

@@ -161,7 +161,8 @@ def test_packed_memory_holds_what_a_square_one_does(grids, bins, dim, dtype, n_o
     weights = rng.uniform(size=50)
     A, square = np.zeros((grids * (grids + 1) // 2, size, size), dtype), np.zeros((D, D), dtype)
     add_packed(A, size, features.indices, features.values, weights, 0, grids)
-    add_square(square, features.indices, features.values, weights)
+    K = features.indices.shape[1]
+    add_square(square, features.indices, features.values, weights, 0, K, upper=False)
     Phi = features.matrix().toarray()
     exact = (Phi * weights[:, None]).T @ Phi
     atol = 1e-12 if dtype == np.float64 else 1e-5

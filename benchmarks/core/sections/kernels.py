@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.core.context import RIDGE, Bench, Dtype
 from benchmarks.measures import Measure, Outcome, duration
-from losse._kernels.accumulate import add_packed, add_square
+from losse._kernels.accumulate import add_packed
 from losse._kernels.block_update import RECENT
 from losse._kernels.packed import packed_times
 from losse._kernels.simd import aligned, padded
@@ -89,7 +89,7 @@ def small_kernels(bench: Bench) -> list[Kernel]:
         ),
         Kernel(
             "accumulate, square",
-            lambda: add_square(square.A, batch.indices, batch.values, ones),
+            lambda: batch.add_products(ones, square.A),
             2 * LINE * touched_lines(batch.indices, batch.indices, D, 8),
             2 * BATCH * K * K,
             "bytes: each line of A that the batch touches, read and written; flops 2 n K^2",

@@ -5,6 +5,9 @@ import numpy as np
 from losse._kernels.block import add_pair
 from losse._kernels.jit import kernel
 
+CELLS, SOME = 16, 4
+"""Active cells that are worked at together, on the right and on the left."""
+
 
 @kernel
 def add_targets(B, indices, values, weights, Y):  # type: ignore[no-untyped-def]
@@ -27,21 +30,69 @@ def in_pairs(cells):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_square(A, indices, values, weights):  # type: ignore[no-untyped-def]
-    """A += sum_r w_r phi_r phi_r^T for a full square A."""
-    K = indices.shape[1]
-    for r in range(indices.shape[0]):
-        cells, phi = indices[r], values[r]
-        if in_pairs(cells):
-            for k in range(K):
-                start, x = np.int64(cells[k]) * A.shape[1], weights[r] * phi[k]
-                for m in range(0, K, 2):
-                    add_pair(A, start + cells[m], x, phi, m)
-        else:
-            for k in range(K):
-                row, x = A[cells[k]], weights[r] * phi[k]
-                for m in range(K):
-                    row[cells[m]] += x * phi[m]
+def _apart(indices, values):  # type: ignore[no-untyped-def]
+    """Cells and values with `CELLS` active ones of all rows beside each other, and where those are
+    in pairs."""
+    n, K = indices.shape
+    count = -(-K // CELLS)
+    cells, phi = np.zeros((count, n, CELLS), dtype=np.int64), np.zeros((count, n, CELLS))
+    pairs = np.ones(count, dtype=np.bool_)
+    for b in range(count):
+        for r in range(n):
+            for k in range(b * CELLS, min(b * CELLS + CELLS, K)):
+                cells[b, r, k - b * CELLS] = indices[r, k]
+                phi[b, r, k - b * CELLS] = values[r, k]
+            pairs[b] = pairs[b] and in_pairs(cells[b, r])
+    return cells, phi, pairs
+
+
+@kernel
+def add_square(A, indices, values, weights, first, last, upper):  # type: ignore[no-untyped-def]
+    """A += sum_r w_r phi_r phi_r^T for a full square A.
+
+    Of phi_r on the left, the active cells from number ``first`` to below ``last`` count. ``upper``
+    says that later ones are never lower cells: then those of earlier blocks may be left out on the
+    right, so that A's upper triangle is right.
+
+    Some active cells with some others of all rows at a time: they are cells of the same grids, and
+    those parts of A stay in cache meanwhile. A sum takes rows in their order.
+    """
+    n, K = indices.shape
+    D = np.int64(A.shape[1])
+    cells, phi, pairs = _apart(indices, values)
+    for k0 in range(first, last, SOME):
+        own, at = k0 // CELLS, k0 % CELLS
+        stop = at + min(SOME, last - k0)
+        for b in range(own if upper else 0, len(cells)):
+            width = min(CELLS, K - b * CELLS)
+            if pairs[b] and width == CELLS:
+                for r in range(n):
+                    for k in range(at, stop):
+                        start, x = cells[own, r, k] * D, weights[r] * phi[own, r, k]
+                        for m in range(0, CELLS, 2):
+                            add_pair(A, start + cells[b, r, m], x, phi[b, r], m)
+            else:
+                for r in range(n):
+                    for k in range(at, stop):
+                        row, x = A[cells[own, r, k]], weights[r] * phi[own, r, k]
+                        for m in range(width):
+                            row[cells[b, r, m]] += x * phi[b, r, m]
+
+
+@kernel
+def blocks_ascend(indices):  # type: ignore[no-untyped-def]
+    """Whether no cell of an earlier block of `CELLS` active ones comes after one of a later."""
+    n, K = indices.shape
+    highest = -1
+    for b in range(0, K, CELLS):
+        low, high = indices[0, b], highest
+        for r in range(n):
+            for k in range(b, min(b + CELLS, K)):
+                low, high = min(low, indices[r, k]), max(high, indices[r, k])
+        if low <= highest:
+            return False
+        highest = high
+    return True
 
 
 @kernel

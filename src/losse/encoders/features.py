@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from losse._kernels.accumulate import add_square, add_targets
+from losse._kernels.accumulate import CELLS, add_square, add_targets, blocks_ascend
 from losse._kernels.inverse import dot_rows, quadratic_rows
 from losse._kernels.listed import combine_rows
 from losse._kernels.predict import weighted_rows
@@ -62,6 +62,17 @@ class Features(ABC):
     @abstractmethod
     def add_products(self, weights: Array, out: npt.NDArray[np.floating]) -> None:
         """out += sum of w phi phi^T, a full square."""
+
+    def bands(self) -> npt.NDArray[np.int64] | None:
+        """Where bands of cells begin which are those of some active ones in every row.
+
+        After them the dimension. None if there are no such bands.
+        """
+        return None
+
+    def add_bands(self, first: int, last: int, out: npt.NDArray[np.floating]) -> None:
+        """out += sum of phi phi^T, of some bands with themselves and all that come later."""
+        raise NotImplementedError
 
     @abstractmethod
     def gram(self, other: Self) -> Array:
@@ -127,6 +138,11 @@ class SparseFeatures(Features):
         self.values = values
         self.dimension = dimension
 
+    @classmethod
+    def none(cls, active: int, dimension: int) -> "SparseFeatures":
+        """No rows, with so many active entries each."""
+        return cls(np.zeros((0, active), np.int32), np.zeros((0, active)), dimension)
+
     def __getitem__(self, rows: slice) -> "SparseFeatures":
         return SparseFeatures(self.indices[rows], self.values[rows], self.dimension)
 
@@ -162,7 +178,22 @@ class SparseFeatures(Features):
 
     def add_products(self, weights: Array, out: npt.NDArray[np.floating]) -> None:
         """out += sum of w phi phi^T, a full square."""
-        add_square(out, self.indices, self.values, weights)
+        add_square(out, self.indices, self.values, weights, 0, self._active, upper=False)
+
+    def bands(self) -> npt.NDArray[np.int64] | None:
+        if not blocks_ascend(self.indices):
+            return None
+        firsts = [self.indices[:, k : k + CELLS].min() for k in range(0, self._active, CELLS)]
+        return np.array([0, *firsts[1:], self.dimension])
+
+    def add_bands(self, first: int, last: int, out: npt.NDArray[np.floating]) -> None:
+        stop = min(last * CELLS, self._active)
+        ones = np.ones(len(self))
+        add_square(out, self.indices, self.values, ones, first * CELLS, stop, upper=True)
+
+    @property
+    def _active(self) -> int:
+        return self.indices.shape[1]
 
     def gram(self, other: "SparseFeatures") -> Array:
         """Phi Phi'^T: inner products of these rows with those of ``other``."""

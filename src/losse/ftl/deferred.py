@@ -15,10 +15,11 @@ from losse._kernels.block_update import rows_times
 from losse._kernels.inverse import mirror
 from losse._kernels.listed import add_product_of_rows
 from losse._kernels.simd import aligned
+from losse.encoders.features import Features
 from losse.storage.state import State, StateReader
 
 MANY = 128
-"""Rows that enter the matrix together. As many others may come meanwhile."""
+"""Rows that enter a matrix together, if it does not say so itself."""
 
 
 class Deferred:
@@ -30,6 +31,8 @@ class Deferred:
         M, a symmetric array.
     sign
         s, 1 or -1. To be changed only while no row waits.
+    many
+        Rows that enter the matrix together. As many others may come meanwhile.
 
     Examples
     --------
@@ -43,11 +46,12 @@ class Deferred:
     (True, True)
     """
 
-    def __init__(self, matrix: npt.NDArray[Any], sign: float = 1.0) -> None:
+    def __init__(self, matrix: npt.NDArray[Any], sign: float = 1.0, many: int = MANY) -> None:
         self.matrix = matrix
         self.sign = sign
+        self.many = many
         # The system provides pages only as they are written.
-        self._rows = aligned((2 * MANY, len(matrix)), matrix.dtype)
+        self._rows = aligned((2 * many, len(matrix)), matrix.dtype)
         self._count = 0
         self._entering = 0  # rows that enter M, a few columns at a time
         self._entered = 0  # columns that they have entered with, and that are zero since
@@ -73,6 +77,10 @@ class Deferred:
         """Let more rows wait."""
         self.extend(len(rows))[:] = rows
 
+    def take(self, features: Features) -> None:
+        """Let rows of features wait."""
+        features.write(self.extend(len(features)))
+
     def extend(self, rows: int) -> npt.NDArray[Any]:
         """Let more rows wait, which the caller writes."""
         self._count += rows
@@ -80,21 +88,30 @@ class Deferred:
 
     def _enter_some(self, rows: int) -> None:
         """M + s T^T T stays the same: where columns have entered M, those of T become zero."""
-        if self._entering == 0 and self._count >= MANY:
-            self._entering = self._count
+        if self._entering == 0 and self._count >= self.many:
+            self._begin()
         if self._entering == 0:
             return
-        M, T, first = self.matrix, self._rows[: self._entering], self._entered
+        first, D = self._entered, len(self.matrix)
         # Nearly as many rows come meanwhile: all of them have about the same share.
-        last = min(first - (-8 * rows * len(M) // (7 * MANY)), len(M))
-        add_product_of_rows(T[:, first:last], T[:, first:], M[first:last, first:], self.sign)
-        M[last:, first:last] = M[first:last, last:].T
-        T[:, first:last] = 0.0
+        last = self._enter_band(first, min(first - (-8 * rows * D // (7 * self.many)), D))
+        self._rows[: self._entering, first:last] = 0.0
         self._entered = last
-        if last == len(M):
+        if last == D:
             left = self._count - self._entering
             self._rows[:left] = self._rows[self._entering : self._count]
             self._count, self._entering, self._entered = left, 0, 0
+
+    def _begin(self) -> None:
+        """Let all rows that wait begin to enter M."""
+        self._entering = self._count
+
+    def _enter_band(self, first: int, last: int) -> int:
+        """Enter M with some columns, or a few more; the first that it has not entered with then."""
+        M, T = self.matrix, self._rows[: self._entering]
+        add_product_of_rows(T[:, first:last], T[:, first:], M[first:last, first:], self.sign)
+        M[last:, first:last] = M[first:last, last:].T
+        return last
 
     def rows_times(self, rows: slice, X: npt.NDArray[Any], out: npt.NDArray[Any]) -> None:
         """Write some rows of the product with X, of doubles with padded rows."""
@@ -127,9 +144,12 @@ class Deferred:
 
     def restore(self, saved: StateReader, width: int) -> None:
         """Take over what `state` has returned."""
+        self._restore_counts(saved)
+        saved.columns("pending", out=self._rows[: self._count], width=width)
+
+    def _restore_counts(self, saved: StateReader) -> None:
         self._count = saved.count("count", at_most=len(self._rows))
         self._entering = self._entered = 0
         if saved.has("entering"):
             self._entering = saved.count("entering", at_most=self._count)
             self._entered = saved.count("entered", at_most=len(self.matrix))
-        saved.columns("pending", out=self._rows[: self._count], width=width)

@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from losse._kernels.listed import SPARSE, add_product_of_rows
 from losse._kernels.simd import aligned
-from losse.encoders.features import Features
+from losse.encoders.features import Features, SparseFeatures
 from losse.ftl.deferred import MANY, Deferred
 from losse.ftl.memories.base import SCATTERED, Memory
+from losse.ftl.memories.listed_rows import ListedRows
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.work import Work, blocks
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 LEAST_ROWS, MOST_ROWS, BAND = 64, 256, 64
 """Rows that enter A together as a matrix product, and rows of A that they enter, at least."""
+MOST_LISTED, LISTED = 512, 8.0
+"""Rows whose active cells enter A together, and operations of a matrix product in the time that one
+takes for a pair of them."""
 
 _ROWS = 256
 """Rows of A that are changed to double precision at once."""
@@ -62,9 +66,9 @@ class SquareMemory(Memory):
             self.add_products(features, weights)
             return
         if self._deferred is None:
-            self._deferred = Deferred(self.A)
+            self._deferred = _deferred(self.A, features)
         self._deferred.make_room(n, hold)
-        features.scaled(np.sqrt(weights)).write(self._deferred.extend(n))
+        self._deferred.take(features.scaled(np.sqrt(weights)))
 
     @property
     def waiting(self) -> int:
@@ -84,26 +88,45 @@ class SquareMemory(Memory):
             self._deferred.enter()
 
     def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
-        n, D = len(features), self.dimension
-        if scattered or n < LEAST_ROWS or SCATTERED * features.values.shape[1] ** 2 < D**2:
+        n, D, active = len(features), self.dimension, features.values.shape[1]
+        bands = features.bands() if n >= LEAST_ROWS and _is_listed(features) else None
+        if bands is None and (scattered or n < LEAST_ROWS or SCATTERED * active**2 < D**2):
             yield from super()._adding_products(features, weights, scattered)
             return
         if self.total == 0.0:  # the system hands out memory when it is first written to
             for band in blocks(D, _FIRST_WRITE * D):
                 self.A[band] = 0.0
                 yield (band.stop - band.start) * _FIRST_WRITE * D
-        cost = 2.2 if features.values.shape[1] > SPARSE * D else 1.0
-        for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
-            rows = features[part].scaled(np.sqrt(weights[part])).dense().astype(self.A.dtype)
-            for band in blocks(D, cost * len(rows) * D, BAND):
-                right = slice(band.start, D)
-                add_product_of_rows(rows[:, band], rows[:, right], self.A[band, right])
-                yield cost * len(rows) * (band.stop - band.start) * (D - band.start)
+        scaled = features.scaled(np.sqrt(weights))
+        if bands is None:
+            yield from self._adding_rows(scaled)
+        else:
+            yield from self._adding_bands(scaled, bands)
         for band in blocks(D, _COPIED * D, BAND):
             self.A[band.stop :, band] = self.A[band, band.stop :].T
             corner = np.triu(self.A[band, band])
             self.A[band, band] = corner + np.triu(corner, 1).T
             yield _COPIED * (band.stop - band.start) * (D - band.start)
+
+    def _adding_rows(self, features: Features) -> Work[None]:
+        """Add products to the upper triangle of A as those of matrices."""
+        n, D = len(features), self.dimension
+        cost = 2.2 if features.values.shape[1] > SPARSE * D else 1.0
+        for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
+            rows = features[part].dense().astype(self.A.dtype)
+            for band in blocks(D, cost * len(rows) * D, BAND):
+                right = slice(band.start, D)
+                add_product_of_rows(rows[:, band], rows[:, right], self.A[band, right])
+                yield cost * len(rows) * (band.stop - band.start) * (D - band.start)
+
+    def _adding_bands(self, features: Features, bands: npt.NDArray[np.int64]) -> Work[None]:
+        """Add products to the upper triangle of A, of active cells alone."""
+        n, count = len(features), len(bands) - 1
+        for part in (slice(k, min(k + MOST_LISTED, n)) for k in range(0, n, MOST_LISTED)):
+            rows = features[part]
+            for k in range(count):
+                rows.add_bands(k, k + 1, self.A)
+                yield LISTED * len(rows) * rows.values.shape[1] ** 2 * 2 * (count - k) / count**2
 
     def diagonal(self) -> Array:
         """The diagonal of A."""
@@ -177,8 +200,14 @@ class SquareMemory(Memory):
         super().restore(saved)
         self._deferred = None
         if saved.has("defers") and saved.flag("defers"):
-            self._deferred = Deferred(self.A)
-            self._deferred.restore(saved.part("deferred"), self.dimension)
+            part = saved.part("deferred")
+            if part.has_array("pending"):
+                self._deferred = Deferred(self.A)
+            else:
+                active = part.count("active", at_most=self.dimension)
+                kind = SparseFeatures.none(active, self.dimension)
+                self._deferred = ListedRows(self.A, kind)
+            self._deferred.restore(part, self.dimension)
 
     @property
     def block_shape(self) -> tuple[int, int, int]:
@@ -195,3 +224,15 @@ class SquareMemory(Memory):
             part = self.A[k * size : (k + 1) * size, k * size : (k + 1) * size]
             blocks[k, : len(part), : len(part)] = part
         return blocks
+
+
+def _deferred(A: npt.NDArray[Any], kind: Features) -> Deferred:
+    """Room for such features to wait before they enter A."""
+    if isinstance(kind, SparseFeatures) and _is_listed(kind):
+        return ListedRows(A, kind)
+    return Deferred(A)
+
+
+def _is_listed(features: Features) -> bool:
+    """Whether products of active cells alone are quicker than those of whole rows."""
+    return LISTED * features.values.shape[1] ** 2 < features.dimension**2
