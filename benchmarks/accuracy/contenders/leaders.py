@@ -77,7 +77,7 @@ VARIANTS: dict[str, Callable[[int], FTLRegressor]] = {
     "stages-0": lambda seed: _adaptive(seed, n_stages=0),
     "stages-1": lambda seed: _adaptive(seed, n_stages=1),
     "stages-6": lambda seed: _adaptive(seed, n_stages=6),
-    "bins-2": lambda seed: _adaptive(seed, n_grids=220, n_bins=2),
+    "bins-4": lambda seed: _adaptive(seed, n_bins=4),
     "grids-200": lambda seed: _adaptive(seed, n_grids=200),
     "warm-up-2000": lambda seed: _adaptive(seed, warm_up=2000),
     "not-linear": lambda seed: _adaptive(seed, linear=False),

@@ -96,7 +96,7 @@ class AdaptiveEncoder(SoftGridEncoder):
     def __init__(
         self,
         n_grids: int = 100,
-        n_bins: int = 4,
+        n_bins: int = 2,
         *,
         n_stages: int = 4,
         warm_up: int = 32000,
