@@ -54,6 +54,8 @@ LINE_OF = (0,) * (LINE // VECTOR)
 """As many vectors as a line has."""
 ROWS = (0,) * (8 if VECTOR == LINE else 4)
 """As many rows as give a block of one line enough independent sums, and not too many."""
+WIDE = LINE_OF * (2 if VECTOR == LINE else 1)
+"""As many vectors of each of these rows as registers have room for."""
 
 
 class VectorType(types.Type):

@@ -24,7 +24,7 @@ from losse._kernels.cascade import BOUND, UNITS, bend, stage_outputs
 from losse._kernels.simd import aligned, padded
 from losse.encoders.boosted import BoostedGrids, fit_boosted
 from losse.encoders.directions import draw_directions, few_inputs, unit_spread
-from losse.encoders.ridge_regression import Dual, Primal, ridge_fit
+from losse.encoders.ridge_regression import Dual, Features, Primal, ridge_fit
 from losse.typing import Array
 from losse.work import UNIT, Work, blocks
 
@@ -47,14 +47,14 @@ PLACES = 800
 FIRST_RIDGE = 1e-3
 RIDGES = (1e-4, 1e-3, 1e-2)
 """Of which a stage takes the one with the least error on rows left out."""
-BEND = 60.0
-"""Operations that take as long as a unit and its slope."""
-# The same, with a place in memory that is new for half of them.
+# Operations that take as long as a unit with its slope and a place in memory, new for half of them.
 _MADE = 300.0
 # Rows whose units are made at once: of more, arrays take longer to come by than to fill.
 _ROWS = 64
 # Where tanh(u / `BOUND`) is one in single precision.
 _FAR = 60.0
+# Inputs from which on sums of squares are too large for single precision.
+_LARGE = 1e15
 
 Single = npt.NDArray[np.float32]
 
@@ -214,7 +214,8 @@ def _fit_stage(V: Array, Q: Array, weights: Array, rng: np.random.Generator) -> 
     P = unit_spread(few_inputs(rng, V.shape[1], (count,), few), V, weights)
     offsets = rng.normal(size=count)
     places = rng.permutation(len(V))[:PLACES]
-    F = aligned((len(V), count + V.shape[1] + 1))
+    single = np.abs(V).max(initial=0.0) * root.max() < _LARGE
+    F = aligned((len(V), count + V.shape[1] + 1), np.float32 if single else np.float64)
     yield from _write_features(V, P, offsets, root, F)
     first = yield from ridge_fit(F, Q * root, (FIRST_RIDGE,))
     gradients = yield from _gradients(V[places], P, offsets, first.W)
@@ -226,7 +227,7 @@ def _fit_stage(V: Array, Q: Array, weights: Array, rng: np.random.Generator) -> 
     return _Fit(Stage(P, offsets, fit.W), places, fit, Q, root)
 
 
-def _write_features(V: Array, P: Array, offsets: Array, root: Array, F: Array) -> Work[None]:
+def _write_features(V: Array, P: Array, offsets: Array, root: Array, F: Features) -> Work[None]:
     """Features of a stage, its units in single precision; each row times its root."""
     m = P.shape[1]
     for part in blocks(len(V), UNIT / _ROWS):

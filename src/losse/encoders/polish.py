@@ -12,15 +12,19 @@ been of use at all: of few rows, or of noise, they are not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from losse._kernels.adam import adam_step
-from losse._kernels.cascade import bend
-from losse._kernels.simd import aligned, padded
-from losse.encoders.cascade import BEND, Stage
+from losse._kernels.descent import (
+    Single,
+    mean_gradients,
+    new_scratch,
+    new_weights,
+    squared_error,
+)
+from losse.encoders.cascade import Stage
 from losse.typing import Array
 from losse.work import Work
 
@@ -37,10 +41,9 @@ EPOCHS, BATCH, RATE, WARM_UP = 20, 64, 3e-3, 100
 Hopper-v5 and HalfCheetah-v5."""
 CHECKS, JUDGED = 15, 256
 """How often the error on held-out rows is looked at, and of how many of them at once."""
-# Operations that take as long as a step of one weight.
-_STEP = 40.0
-
-Single = npt.NDArray[np.float32]
+# Operations that take as long as a unit, a product with one of its weights, a row's gradients
+# beside its predictions, and Adam's step of a weight.
+_UNIT, _PRODUCT, _BACK, _STEP = 15.0, 0.4, 2.2, 8.0
 
 
 def held_out(n: int) -> npt.NDArray[np.bool_]:
@@ -64,16 +67,6 @@ def can_judge(out: npt.NDArray[np.bool_], weights: Array) -> bool:
     (False, False)
     """
     return bool(out.any() and weights[out].mean() >= LEAST_WEIGHT * weights.mean())
-
-
-class _Part(NamedTuple):
-    """Weights of a stage, or their gradients: as in `Stage`, but apart."""
-
-    directions: Single
-    offsets: Single
-    weights: Single
-    affine: Single
-    constant: Single
 
 
 def polish(
@@ -122,46 +115,35 @@ class _Descent:
     def __init__(
         self, stages: Sequence[Stage], V: Single, width: int, Q: Single, share: Single
     ) -> None:
-        self._V, self._width, self._Q, self._share = V, width, Q, share
-        self._units = [stage.directions.shape[1] for stage in stages]
-        self._widths = [(len(stage.directions), stage.weights.shape[1]) for stage in stages]
-        size = sum(
-            padded(m, np.float32) * (d + 1 + o) + (d + 1) * o
-            for m, (d, o) in zip(self._units, self._widths, strict=True)
-        )
-        self._flat = aligned((4, size), np.float32)  # weights, Adam's averages, gradients
-        self._own = self._parts(self._flat[0])
-        self._gradients = self._parts(self._flat[3])
-        # Units, two factors of their slopes, and gradients: new arrays would take a fifth longer.
-        self._scratch = [aligned((4, JUDGED, len(part.offsets)), np.float32) for part in self._own]
+        self._given, self._width = (V, Q, share), width
+        self._inputs = [len(stage.directions) for stage in stages]
+        self._units, self._outputs = stages[0].directions.shape[1], Q.shape[1]
+        self._flat, parts = new_weights(
+            len(stages), max(self._inputs), self._units, self._outputs
+        )  # weights, Adam's averages, gradients
+        self._own, self._gradients = parts(0), parts(3)
+        self._scratch = new_scratch(self._own, max(BATCH, JUDGED))
         self._steps = 0
-        for part, stage, m in zip(self._own, stages, self._units, strict=True):
-            part.directions[:, :m] = stage.directions
-            part.offsets[:m] = stage.offsets
-            part.weights[:m] = stage.weights[:m]
-            part.affine[:] = stage.weights[m:-1]
-            part.constant[:] = stage.weights[-1]
+        for stage, whole in zip(stages, self._parts(), strict=True):
+            m = self._units
+            W, L, constant = stage.weights[:m], stage.weights[m:-1], stage.weights[-1]
+            given = stage.directions, stage.offsets, W, L, constant
+            for part, values in zip(whole, given, strict=True):
+                part[:] = values
 
-    def _parts(self, flat: Single) -> list[_Part]:
-        parts, at = [], 0
-        for m, (d, o) in zip(self._units, self._widths, strict=True):
-            M, arrays = padded(m, np.float32), []
-            for shape in ((d, M), (M,), (M, o), (d, o), (o,)):
-                size = int(np.prod(shape))
-                arrays.append(flat[at : at + size].reshape(shape))
-                at += size
-            parts.append(_Part(*arrays))
-        return parts
+    def _parts(self) -> list[tuple[Single, Single, Single, Single, Single]]:
+        """For each stage its directions, offsets, weights, affine weights and constants."""
+        m, o = self._units, self._outputs
+        return [
+            (P[:d, :m], c[:m], W[:m, :o], L[:d, :o], constant[:o])
+            for d, P, c, W, L, constant in zip(self._inputs, *self._own, strict=True)
+        ]
 
     def stages(self) -> list[Stage]:
         """The stages as they are now."""
         return [
-            Stage(
-                part.directions[:, :m].astype(float),
-                part.offsets[:m].astype(float),
-                np.vstack([part.weights[:m], part.affine, part.constant]).astype(float),
-            )
-            for part, m in zip(self._own, self._units, strict=True)
+            Stage(P.astype(float), c.astype(float), np.vstack([W, L, constant]).astype(float))
+            for P, c, W, L, constant in self._parts()
         ]
 
     def error(self, rows: npt.NDArray[np.int64]) -> Work[float]:
@@ -169,51 +151,19 @@ class _Descent:
         total = 0.0
         for first in range(0, len(rows), JUDGED):
             some = rows[first : first + JUDGED]
-            V = self._V[some]
-            Z = V[:, : self._width]
-            for part, scratch in zip(self._own, self._scratch, strict=True):
-                U = _forward(part, V, scratch[:, : len(V)])
-                V = np.hstack([Z, U])
-            total += float(self._share[some] @ ((U - self._Q[some]) ** 2).mean(axis=1))
-            yield 1.6 * self._cost(len(some))
-        return total / float(self._share[rows].sum())
+            total += squared_error(self._own, *self._given, some, self._width, self._scratch)
+            yield self._cost(len(some))
+        return total / float(self._given[2][rows].sum())
 
     def step(self, rows: npt.NDArray[np.int64], rate: float) -> float:
         """Take a step for some rows; its cost."""
-        width, V, kept = self._width, self._V[rows], []
-        Z = V[:, :width]
-        for part, scratch in zip(self._own, self._scratch, strict=True):
-            kept.append((V, scratch[:, : len(V)]))
-            U = _forward(part, *kept[-1])
-            V = np.hstack([Z, U])
-        G = (U - self._Q[rows]) * (self._share[rows] * np.float32(2.0 / U.size))[:, None]
-        for part, into, (V, (F, outer, inner, back)) in zip(
-            self._own[::-1], self._gradients[::-1], kept[::-1], strict=True
-        ):
-            np.matmul(F.T, G, out=into.weights)
-            np.matmul(V.T, G, out=into.affine)
-            np.sum(G, axis=0, out=into.constant)
-            np.matmul(G, part.weights.T, out=back)
-            back *= outer
-            np.sum(back, axis=0, out=into.offsets)
-            back *= inner
-            np.matmul(V.T, back, out=into.directions)
-            G = back @ part.directions[width:].T + G @ part.affine[width:].T
+        into = self._gradients
+        mean_gradients(self._own, into, *self._given, rows, self._width, self._scratch)
         self._steps += 1
         w, mean, square, gradient = self._flat
         adam_step(w, mean, square, gradient, rate, self._steps)
-        return 3 * self._cost(len(rows)) + _STEP * len(w)
+        return _BACK * self._cost(len(rows)) + _STEP * len(w)
 
     def _cost(self, rows: int) -> float:
-        return rows * sum(
-            padded(m, np.float32) * (BEND + 2.0 * (d + o))
-            for m, (d, o) in zip(self._units, self._widths, strict=True)
-        )
-
-
-def _forward(part: _Part, V: Single, scratch: Single) -> Single:
-    """Outputs of a stage; its units and the two factors of their slopes go to ``scratch``."""
-    F, outer, inner, _ = scratch
-    np.matmul(V, part.directions, out=F)
-    bend(F, part.offsets, outer, inner)
-    return np.asarray(F @ part.weights + V @ part.affine + part.constant)
+        stages, inputs, units = self._own.directions.shape
+        return rows * stages * units * (_UNIT + _PRODUCT * (inputs + self._own.constant.shape[1]))

@@ -1,20 +1,27 @@
 """Ridge regression with its predictions of rows left out, as work in units.
 
-The residuals of a row under the fit of all others follow in closed form from one factor.
+The residuals of a row under the fit of all others follow in closed form from one factor. Products
+of features are made in the precision of these, which may be single; sums of many are doubles.
 """
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky
-from scipy.linalg.blas import dsyrk, dtrmm, dtrsm
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_solve, cholesky, get_blas_funcs
+from scipy.linalg.blas import dtrsm
 
 from losse._kernels.blas import add_product
 from losse.typing import Array
 from losse.work import Work, blocks
 
+Features = npt.NDArray[np.floating]
+
 LARGEST_RIDGE = 100.0
 """If the largest of some ridges is the best, ten times as much is tried, up to this."""
 JUDGES = 300
 """Rows left out that choose a ridge, at least."""
+# Rows whose products are summed in single precision, at least, and as many more would take as long
+# as to add these to others.
+_SUMMED, _ADDED = 256, 64
 # Columns of a Cholesky factor that are made at once.
 _BLOCK = 128
 
@@ -43,12 +50,12 @@ def _factoring(A: Array, ridge: float) -> Work[Array]:
     raise LinAlgError("inputs or targets are too large to build an encoder: scale them down.")
 
 
-def ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["Primal | Dual"]:
+def ridge_fit(F: Features, Q: Array, ridges: tuple[float, ...]) -> Work["Primal | Dual"]:
     """The best of some ridge regressions, by the errors of some rows under all others' fit."""
     n, D = F.shape
     kind = Primal if n >= D else Dual
     system = yield from kind.system(F)
-    right = F.T @ Q if n >= D else Q
+    right = _times(F, Q) if n >= D else Q
     judges = slice(None, None, max(1, n // JUDGES))
     best, least = None, np.inf
     tried = list(ridges)
@@ -71,33 +78,34 @@ def ridge_fit(F: Array, Q: Array, ridges: tuple[float, ...]) -> Work["Primal | D
 class Primal:
     """Ridge regression with one unknown per feature: L L^T = F^T F + lambda I."""
 
-    def __init__(self, F: Array, Q: Array, L: Array, W: Array) -> None:
+    def __init__(self, F: Features, Q: Array, L: Array, W: Array) -> None:
         self._F, self._Q, self._L = F, Q, L
         self.W = W
 
     @staticmethod
-    def system(F: Array) -> Work[Array]:
+    def system(F: Features) -> Work[Array]:
         """F^T F, its lower triangle."""
         n, D = F.shape
-        A = np.zeros((D, D), order="F")
-        for part in blocks(n, D * D):
-            dsyrk(1.0, F[part].T, beta=1.0, c=A, lower=1, overwrite_c=1)
-            yield float(part.stop - part.start) * D * D
+        A, syrk = np.zeros((D, D), order="F"), get_blas_funcs("syrk", (F,))
+        for part in blocks(n, 0.5 * D * D, _SUMMED):
+            A += syrk(1.0, F[part].T, lower=1)
+            yield (part.stop - part.start + _ADDED) * 0.5 * D * D
         return A
 
     def residuals(self, which: slice) -> Work[Array]:
         """Residuals of some rows under the fit of all others."""
         F, Q = self._F[which], self._Q[which]
         n, D = F.shape
-        L, divide, cost = self._L, dtrsm, 2.0 * D * (D + Q.shape[1])
+        L, divide, cost = self._L, "trsm", D * (D + 4.0 * Q.shape[1])
         if n > D:  # so that an inverse is worth its making
-            L, divide = (yield from _inverse(L)), dtrmm
-            cost = D * (D + 2.0 * Q.shape[1])
-        out = np.empty(Q.shape)
+            L, divide = (yield from _inverse(L)), "trmm"
+            cost = D * (0.5 * D + 4.0 * Q.shape[1])
+        apply, L, out = get_blas_funcs(divide, (F,)), L.astype(F.dtype), np.empty(Q.shape)
         for part in blocks(n, cost):
-            half = divide(1.0, L, F[part].T, lower=1)
+            half = apply(1.0, L, F[part].T, lower=1)
             rest = 1.0 - np.einsum("dn,dn->n", half, half)
-            out[part] = (Q[part] - F[part] @ self.W) / np.maximum(rest, 1e-9)[:, None]
+            residual = Q[part] - F[part].astype(float) @ self.W
+            out[part] = residual / np.maximum(rest, 1e-6)[:, None]
             yield (part.stop - part.start) * cost
         return out
 
@@ -105,15 +113,16 @@ class Primal:
 class Dual:
     """Ridge regression with one unknown per row: L L^T = F F^T + lambda I."""
 
-    def __init__(self, F: Array, Q: Array, L: Array, dual: Array) -> None:
+    def __init__(self, F: Features, Q: Array, L: Array, dual: Array) -> None:
         self._L, self._dual = L, dual
         self._diagonal: Array | None = None
-        self.W = F.T @ dual
+        self.W = _times(F, dual)
 
     @staticmethod
-    def system(F: Array) -> Work[Array]:
-        """F F^T, its lower triangle."""
+    def system(F: Features) -> Work[Array]:
+        """F F^T, its lower triangle, of rows that are few."""
         n, D = F.shape
+        F = F.astype(float)
         A = np.zeros((n, n), order="F")
         for part in blocks(n, 2.0 * D * n):
             A[part, : part.stop] = F[part] @ F[: part.stop].T
@@ -127,6 +136,11 @@ class Dual:
             inverse = yield from _inverse(self._L)
             self._diagonal = np.einsum("ij,ij->j", inverse, inverse)
         return np.asarray(self._dual[which] / self._diagonal[which, None])
+
+
+def _times(F: Features, Y: Array) -> Array:
+    """F^T Y, in double precision."""
+    return np.asarray(F.astype(float).T @ Y)
 
 
 def _inverse(L: Array) -> Work[Array]:
