@@ -26,7 +26,7 @@ from losse.work import UNIT
 from tests.ftl.models import X, Y, assert_identical, memory
 
 ENCODER = AdaptiveEncoder(6, 3, n_stages=1, warm_up=160)
-PAID = 2e7
+PAID = 1.2e7
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from losse.encoders.soft_grid import SoftGridEncoder, with_one
 from losse.scaling import standard
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import Work
+from losse.work import UNIT, Work, blocks
 
 MOST_ROWS = 5000
 """Rows from which directions are estimated; of more, so many are drawn."""
@@ -24,6 +24,8 @@ OFFSET = 0.5
 MOST_STAGES = 100
 """Of a cascade. Each costs a fit of up to 5,000 rows, and few help."""
 _MOST_OUTPUTS = 1 << 20
+# Operations that take as long as scaling a number.
+_SCALED = 300.0
 
 
 class AdaptiveEncoder(SoftGridEncoder):
@@ -120,8 +122,13 @@ class AdaptiveEncoder(SoftGridEncoder):
         rng = np.random.default_rng(self.seed)
         self.n_features_in_ = X.shape[1]
         self._scaling, self._limit = learn_scaling(self.scaling, X, weights)
+        yield _SCALED * X.size
         targets_scaling = standard(Y, weights)
-        Z, Q = self._scaled(X), targets_scaling.apply(Y)
+        yield _SCALED * Y.size
+        Z, Q = np.empty_like(X), np.empty_like(Y)
+        for rows in blocks(len(X), cost := _SCALED * (X.shape[1] + Y.shape[1])):
+            Z[rows], Q[rows] = self._scaled(X[rows]), targets_scaling.apply(Y[rows])
+            yield (rows.stop - rows.start) * cost
         learned = ~held_out(len(Z))
         some = np.arange(np.count_nonzero(learned))
         if len(some) > MOST_ROWS:
@@ -139,6 +146,7 @@ class AdaptiveEncoder(SoftGridEncoder):
             seen[learned, Z.shape[1] :] = lead.left_out
         self._stages = yield from polish(stages, seen, Z.shape[1], Q, weights, rng)
         self.projection_ = unit_spread(axes, V, weights[learned][some])
+        yield UNIT  # in which all that was needed on the way is freed
 
     def early(self) -> Encoder:
         """Axes that mix two inputs at random, until there are enough rows."""

@@ -260,9 +260,9 @@ def _gradients(V: Array, P: Array, offsets: Array, W: Array) -> Work[Array]:
     # Row by row, the slopes times what each unit contributes to each output along each input.
     shares = (W[:m, :, None] * P.T[:, None]).reshape(m, -1).astype(np.float32)
     out = np.empty((len(V), W.shape[1], len(P)))
-    for part in blocks(len(V), 2.0 * shares.size):
+    for part in blocks(len(V), shares.size):
         out[part] = (slope[part] @ shares).reshape(-1, *out.shape[1:])
-        yield (part.stop - part.start) * 2.0 * shares.size
+        yield float(part.stop - part.start) * shares.size
     return out
 
 

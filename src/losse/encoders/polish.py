@@ -43,7 +43,7 @@ CHECKS, JUDGED = 15, 256
 """How often the error on held-out rows is looked at, and of how many of them at once."""
 # Operations that take as long as a unit, a product with one of its weights, a row's gradients
 # beside its predictions, and Adam's step of a weight.
-_UNIT, _PRODUCT, _BACK, _STEP = 15.0, 0.4, 2.2, 8.0
+_UNIT, _PRODUCT, _BACK, _STEP = 20.0, 0.55, 2.2, 10.0
 
 
 def held_out(n: int) -> npt.NDArray[np.bool_]:

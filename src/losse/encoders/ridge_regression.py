@@ -11,7 +11,7 @@ from scipy.linalg.blas import dtrsm
 
 from losse._kernels.blas import add_product
 from losse.typing import Array
-from losse.work import Work, blocks
+from losse.work import Work, blocks, finished
 
 Features = npt.NDArray[np.floating]
 
@@ -22,28 +22,32 @@ JUDGES = 300
 # Rows whose products are summed in single precision, at least, and as many more would take as long
 # as to add these to others.
 _SUMMED, _ADDED = 256, 64
-# Columns of a Cholesky factor that are made at once.
-_BLOCK = 128
+# Columns of a Cholesky factor that are made at once, and products in the time for opening one.
+_BLOCK, _OPENED = 64, 300.0
+# Operations that take as long as changing the precision of a number.
+_CONVERTED = 150.0
 
 
 def _factoring(A: Array, ridge: float) -> Work[Array]:
     """Lower Cholesky factor of A + ridge I, of A's lower triangle, as work in units.
 
-    Where rounding forbids it, the ridge becomes larger. Above the diagonal is anything.
+    Where rounding forbids it, the ridge becomes larger.
     """
-    diagonal = A.diagonal()
+    n, diagonal = len(A), A.diagonal()
     while ridge < np.inf:
-        M = A.copy(order="F")
-        np.einsum("ii->i", M)[:] = diagonal + ridge
+        M = np.zeros((n, n), order="F")
         try:
-            for first in range(0, len(M), _BLOCK):
-                last = min(first + _BLOCK, len(M))
-                L = cholesky(M[first:last, first:last], lower=True, check_finite=False)
-                M[first:last, first:last] = L
-                below = dtrsm(1.0, L, M[last:, first:last], side=1, lower=1, trans_a=1)
-                M[last:, first:last] = below
-                add_product(below.T, below.T, M.T[last:, last:], -1.0)
-                yield 3.0 * _BLOCK * float(len(M) - first) ** 2
+            for first in range(0, n, _BLOCK):
+                last = min(first + _BLOCK, n)
+                known, block = M.T[:first], M[first:, first:last]
+                block[:] = A[first:, first:last]
+                np.einsum("ii->i", block[: last - first])[:] += ridge
+                add_product(known[:, first:last], known[:, first:], block.T, -1.0)
+                L = cholesky(block[: last - first], lower=True, check_finite=False)
+                block[: last - first] = L
+                below = dtrsm(1.0, L, block[last - first :], side=1, lower=1, trans_a=1)
+                block[last - first :] = below
+                yield (last - first) * (n - first) * (2.0 * first + _OPENED)
             return M
         except LinAlgError:  # inputs that are large and not scaled
             ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
@@ -55,7 +59,7 @@ def ridge_fit(F: Features, Q: Array, ridges: tuple[float, ...]) -> Work["Primal 
     n, D = F.shape
     kind = Primal if n >= D else Dual
     system = yield from kind.system(F)
-    right = _times(F, Q) if n >= D else Q
+    right = (yield from _times(F, Q)) if n >= D else Q
     judges = slice(None, None, max(1, n // JUDGES))
     best, least = None, np.inf
     tried = list(ridges)
@@ -116,7 +120,7 @@ class Dual:
     def __init__(self, F: Features, Q: Array, L: Array, dual: Array) -> None:
         self._L, self._dual = L, dual
         self._diagonal: Array | None = None
-        self.W = _times(F, dual)
+        self.W = finished(_times(F, dual))
 
     @staticmethod
     def system(F: Features) -> Work[Array]:
@@ -138,9 +142,14 @@ class Dual:
         return np.asarray(self._dual[which] / self._diagonal[which, None])
 
 
-def _times(F: Features, Y: Array) -> Array:
+def _times(F: Features, Y: Array) -> Work[Array]:
     """F^T Y, in double precision."""
-    return np.asarray(F.astype(float).T @ Y)
+    D, S = F.shape[1], Y.shape[1]
+    total, cost = np.zeros((D, S)), D * (2.0 * S + _CONVERTED)
+    for part in blocks(len(F), cost, _SUMMED):
+        total += F[part].astype(float).T @ Y[part]
+        yield (part.stop - part.start) * cost
+    return total
 
 
 def _inverse(L: Array) -> Work[Array]:
@@ -151,5 +160,5 @@ def _inverse(L: Array) -> Work[Array]:
         last = min(first + _BLOCK, n)
         columns = np.eye(n - first, last - first, order="F")
         inverse[first:, first:last] = dtrsm(1.0, L[first:, first:], columns, lower=1, overwrite_b=1)
-        yield 3.0 * _BLOCK * (n - first) ** 2
+        yield 1.5 * _BLOCK * (n - first) ** 2
     return inverse

@@ -33,8 +33,10 @@ LEAST_ROWS = 100
 TESTED, LEAST_TESTED, MOST_TESTED, STRETCH = 8, 64, 1000, 50
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows, of which so many follow each other: of the others it learns more than they would tell."""
-PER_ROW = 2.2e8
-"""Cost that a row pays: three or four milliseconds."""
+PER_ROW = 7.5e7
+"""Cost that a row pays: a millisecond or two."""
+COPIED = 150.0
+"""Cost of copying a number to new memory."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
 EARLY, HASTE = 3000, 2.0
@@ -120,6 +122,8 @@ class Build:
     def _making(self) -> Work[Leader]:
         settings, rows, n = self._settings, self.rows, len(self.rows)
         ridge, tested = None, 0
+        copied = COPIED * rows.X.size + COPIED * rows.Y.size
+        yield copied  # when they were joined
         if settings.ridge == "auto" and folds.suit(n):
             ridge = yield from folds.best_ridge(rows, settings.centred, self._encoding)
         elif settings.ridge == "auto" and n >= LEAST_TESTED:
@@ -127,6 +131,7 @@ class Build:
             apart = set_apart(n)
             tested = int(np.count_nonzero(apart))
             rows = rows.take(np.argsort(apart, kind="stable"))
+            yield copied
         seen = rows[: n - tested]
         encoder = yield from self._encoding(seen)
         leader = Leader(settings, encoder, new_targets(settings, seen), ridge)

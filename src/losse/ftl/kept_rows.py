@@ -14,6 +14,8 @@ from losse.ftl.memories.base import NotLearnedError
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 
+LOOSE = 64
+"""Parts that are joined to one: tens of thousands would take a while."""
 SAME_WEIGHT = 1e-9
 """Two weights that differ by less than this share are the same but for rounding."""
 
@@ -39,6 +41,10 @@ class Rows:
     def __add__(self, other: "Rows") -> "Rows":
         return joined([self, other])
 
+    def copy(self) -> "Rows":
+        """The same rows in memory of their own."""
+        return Rows(self.X.copy(), self.Y.copy(), self.weights.copy())
+
     def weighing(self, weights: Array) -> "Rows":
         """The same rows with other weights."""
         return Rows(self.X, self.Y, weights)
@@ -63,6 +69,7 @@ class KeptRows:
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
         self._parts = [Rows(np.empty((0, n_features)), np.empty((0, n_outputs)), np.empty(0))]
+        self._loose = 0  # of the last parts
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -72,11 +79,20 @@ class KeptRows:
         """All rows, in the order in which they were learned."""
         if len(self._parts) > 1:
             self._parts = [joined(self._parts)]
+        self._loose = 0
         return self._parts[0]
 
     def add(self, rows: Rows) -> None:
-        """Keep more rows."""
-        self._parts.append(Rows(rows.X.copy(), rows.Y.copy(), rows.weights.copy()))
+        """Keep a copy of more rows."""
+        self.hold(rows.copy())
+
+    def hold(self, rows: Rows) -> None:
+        """Keep more rows, which nobody else changes."""
+        self._parts.append(rows)
+        self._loose += 1
+        if self._loose == LOOSE:
+            self._parts[-LOOSE:] = [joined(self._parts[-LOOSE:])]
+            self._loose = 0
 
     def scale(self, factor: float) -> None:
         """Multiply the weight of every row by ``factor``."""

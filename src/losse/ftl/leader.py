@@ -26,10 +26,10 @@ from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.work import Work, blocks
 
-# Active features encoded at once.
-_CHUNK_ENTRIES = 1 << 22
+# Active features encoded at once, and gathered for a build: to free more takes milliseconds.
+_CHUNK_ENTRIES, _GATHERED = 1 << 22, 1 << 18
 # Operations that take as long as the encoding of a row.
-_ENCODING = 1e6
+_ENCODING = 5e5
 # Rows whose leverages are found together, at least.
 _LEFT_OUT = 32
 SMALLEST_REST = 1e-6
@@ -191,13 +191,14 @@ class Leader:
         `gathering` and `settling` are to follow.
         """
         n = len(rows) - tested
-        for part in rows[:n].parts(self.rows_at_once):
+        step = max(1, _GATHERED // self.encoder.n_active)
+        for part in rows[:n].parts(step):
             yield from self._gathering(part)
         if self._selector is not None:
             if tested:
                 yield from self._solver.following()
             yield from self._selector.opening(self._solver, n, tested)
-        for part in rows[n:].parts(self.rows_at_once):
+        for part in rows[n:].parts(step):
             yield from self._gathering(part, self._selector)
 
     def gathering(self, rows: Rows) -> Work[None]:
@@ -257,7 +258,7 @@ class Leader:
     def _left_out_cost(self) -> float:
         """Of a row: its encoding and leverage, and a share in a few products with an inverse."""
         active = self.encoder.n_active
-        return _ENCODING + 8.0 * active**2 + 40.0 / _LEFT_OUT * active * self.encoder.dimension
+        return _ENCODING + 10.0 * active**2 + 60.0 / _LEFT_OUT * active * self.encoder.dimension
 
     @property
     def row_cost(self) -> float:

@@ -84,6 +84,8 @@ class Learner:
         if settings.schedule.repeats:
             settings.encoder.check_parameters()
             self._kept = KeptRows(self.n_features, self.n_outputs)
+            if settings.schedule.keeps_rows(len(rows)):
+                rows = rows.copy()
             aged = self._discounting.aged(rows)
             before = np.tile(new_targets(settings, rows).shift, (len(rows), 1))
             self._prequential.add(before, rows.Y, rows.weights, aged.weights)
@@ -329,8 +331,8 @@ class Learner:
             self._kept = None
             if self.settings.schedule.keeps_rows(build.n_samples):
                 self._kept = KeptRows(self.n_features, self.n_outputs)
-                self._kept.add(build.rows)
-                self._kept.add(build.later.rows)
+                self._kept.hold(build.rows)
+                self._kept.hold(build.later.rows)
 
     @property
     def _kept_rows(self) -> Rows:

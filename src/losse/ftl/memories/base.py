@@ -108,7 +108,7 @@ class Memory(ABC):
 
     def _adding_products(self, features: Features, weights: Array, scattered: bool) -> Work[None]:
         active = features.values.shape[1]
-        cost = 2.2 * SCATTERED * active**2
+        cost = (2.2 if self.large else 0.4) * SCATTERED * active**2
         for part in blocks(len(features), cost):
             self.add_products(features[part], weights[part])
             yield (part.stop - part.start) * cost

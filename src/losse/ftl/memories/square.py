@@ -111,9 +111,9 @@ class SquareMemory(Memory):
     def _adding_rows(self, features: Features) -> Work[None]:
         """Add products to the upper triangle of A as those of matrices."""
         n, D = len(features), self.dimension
-        cost = 2.2 if features.values.shape[1] > SPARSE * D else 1.0
+        cost = 2.8 if features.values.shape[1] > SPARSE * D else 1.2
         for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
-            rows = features[part].dense().astype(self.A.dtype)
+            rows = features[part].dense().astype(self.A.dtype, copy=False)
             for band in blocks(D, cost * len(rows) * D, BAND):
                 right = slice(band.start, D)
                 add_product_of_rows(rows[:, band], rows[:, right], self.A[band, right])
