@@ -24,6 +24,8 @@ STATES, ACTIONS = 12, 4
 ROLLOUTS, HORIZON = 64, 10
 IMAGINE_EVERY = 10
 """Rows of the plant between two imaginations: they take most of the time."""
+LOADED = 3_000
+"""Rows with which compiled code is loaded before calls are timed, at most."""
 
 Model = Literal["grids", "recommended"]
 LEARN, PREDICT, UPDATE, IMAGINE = "partial_fit", "predict", "update", "imagine"
@@ -151,7 +153,7 @@ def measure(job: Job) -> Record:
     begin = time.perf_counter()
     with live_line(job.model) as step:
         step("compiling")
-        drive(job._replace(rows=min(job.rows, 1500)), step)  # loads and compiles what is needed
+        drive(job._replace(rows=min(job.rows, LOADED)), step)
         times = drive(job, step)
     calls = {name: taken.summary() for name, taken in times.items()}
     return Record(

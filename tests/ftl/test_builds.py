@@ -134,7 +134,7 @@ def test_rows_pay_more_where_the_encoder_is_out_of_date():
         while (leader := build.advance(PAID)) is None:
             calls[-1] += 1
         assert leader.total == 160
-    assert calls[0] / calls[1] == pytest.approx(losse.ftl.build.HASTE, rel=0.1)
+    assert calls[0] / calls[1] == pytest.approx(losse.ftl.build.HURRY, rel=0.1)
 
 
 @pytest.mark.usefixtures("slow")

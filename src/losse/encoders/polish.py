@@ -42,8 +42,8 @@ Hopper-v5 and HalfCheetah-v5."""
 CHECKS, JUDGED = 15, 256
 """How often the error on held-out rows is looked at, and of how many of them at once."""
 # Operations that take as long as a unit, a product with one of its weights, a row's gradients
-# beside its predictions, and Adam's step of a weight.
-_UNIT, _PRODUCT, _BACK, _STEP = 20.0, 0.55, 2.2, 10.0
+# beside its predictions, and Adam's step of a weight, where vectors have 256 bits.
+_UNIT, _PRODUCT, _BACK, _STEP = 30.0, 0.8, 2.2, 15.0
 
 
 def held_out(n: int) -> npt.NDArray[np.bool_]:

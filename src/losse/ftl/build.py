@@ -39,9 +39,10 @@ COPIED = 150.0
 """Cost of copying a number to new memory."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
-EARLY, HASTE = 3000, 2.0
-"""Rows before which an encoder is soon out of date, and how much more a row pays for another."""
-AT_ONCE, FEW = 8, 64
+EARLY, HASTE, HURRY = 3000, 2.0, 1.5
+"""Rows before which an encoder is soon out of date, how much more a row pays for another then, and
+how much more where it is out of date already."""
+AT_ONCE, FEW = 4, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
 MANY, SOME, STEP = 256, 32, 2
 """Rows that came in the meantime and are taken in together: first so many, then at least so many,
@@ -101,7 +102,8 @@ class Build:
     def advance(self, payment: float) -> Leader | None:
         """Do as much work as is paid for; return the leader when it has learned all rows."""
         before = self.units, self._credit, self._chunks[:]
-        self._credit += payment * (HASTE if self._urgent or self.n_samples < EARLY else 1.0)
+        haste = HASTE if self.n_samples < EARLY else HURRY if self._urgent else 1.0
+        self._credit += payment * haste
         try:
             if self._work is None:
                 self._work = self._making()
@@ -151,7 +153,7 @@ class Build:
         while len(self.later) - taken >= STEP:
             leader.learn(self.later.rows[taken : taken + STEP], self._variances)
             taken += STEP
-            yield STEP * leader.row_cost
+            yield STEP * leader.row_cost + leader.spent
         if taken < len(self.later):
             leader.learn(self.later.rows[taken:], self._variances)
         return leader

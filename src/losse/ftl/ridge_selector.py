@@ -56,7 +56,7 @@ class RidgeSelector:
 
     def score(self, features: Features, Y: Array, weights: Array) -> None:
         """Let the contestants predict rows that are to be learned."""
-        self.pass_over(len(features))
+        self._count(len(features))
         if not (len(self._ridges) and self._complete):
             return
         predictions = aligned((len(Y), self._weights.shape[1]))
@@ -71,7 +71,12 @@ class RidgeSelector:
         return max(1, self.rows_left) if self._complete else float("inf")
 
     def pass_over(self, rows: int) -> None:
-        """Count rows that are to be learned."""
+        """Count rows that are to be learned unseen; contestants in the making wait for others."""
+        self._count(rows)
+        if not self._complete:
+            self.rows_left = max(1, self.rows_left)
+
+    def _count(self, rows: int) -> None:
         self.rows_left -= rows
         self._rows += rows
 

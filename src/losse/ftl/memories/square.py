@@ -112,8 +112,11 @@ class SquareMemory(Memory):
         """Add products to the upper triangle of A as those of matrices."""
         n, D = len(features), self.dimension
         cost = 2.8 if features.values.shape[1] > SPARSE * D else 1.2
+        room = np.empty((min(n, MOST_ROWS), D), self.A.dtype)
         for part in (slice(k, min(k + MOST_ROWS, n)) for k in range(0, n, MOST_ROWS)):
-            rows = features[part].dense().astype(self.A.dtype, copy=False)
+            rows = room[: part.stop - part.start]
+            features[part].write(rows)
+            yield _FIRST_WRITE * rows.size
             for band in blocks(D, cost * len(rows) * D, BAND):
                 right = slice(band.start, D)
                 add_product_of_rows(rows[:, band], rows[:, right], self.A[band, right])
