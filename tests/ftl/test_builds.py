@@ -15,7 +15,7 @@ import losse.ftl.solvers.renewal
 from losse import AdaptiveEncoder, FTLRegressor, LosseEncoder
 from losse._kernels.simd import aligned
 from losse.encoders.features import DenseFeatures
-from losse.ftl.build import Build, set_apart
+from losse.ftl.build import Build, payment, set_apart
 from losse.ftl.kept_rows import Rows
 from losse.ftl.memories.square import SquareMemory
 from losse.ftl.settings import Settings
@@ -135,6 +135,13 @@ def test_rows_pay_more_where_the_encoder_is_out_of_date():
             calls[-1] += 1
         assert leader.total == 160
     assert calls[0] / calls[1] == pytest.approx(losse.ftl.build.HURRY, rel=0.1)
+
+
+def test_rows_pay_in_proportion_to_their_width():
+    """So that builds of many inputs and outputs take over about as soon as others."""
+    narrow, wide = (Rows(np.ones((25, d)), np.ones((25, d)), np.ones(25)) for d in (16, 64))
+    assert payment(wide, 1000) == 4 * payment(narrow, 1000)
+    assert payment(wide, 100) == payment(narrow[:1], 10) == np.inf  # these pay for a whole build
 
 
 @pytest.mark.usefixtures("slow")

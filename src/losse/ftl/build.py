@@ -33,8 +33,9 @@ LEAST_ROWS = 100
 TESTED, LEAST_TESTED, MOST_TESTED, STRETCH = 8, 64, 1000, 50
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows, of which so many follow each other: of the others it learns more than they would tell."""
-PER_ROW = 7.5e7
-"""Cost that a row pays: a millisecond or two."""
+PER_ROW, NARROW = 7.5e7, 32
+"""Cost that a row pays, a millisecond or two, if it has so many inputs and outputs at most; else in
+proportion to these, as builds cost."""
 COPIED = 150.0
 """Cost of copying a number to new memory."""
 OVERHEAD = 2e6
@@ -233,7 +234,9 @@ def set_apart(n: int) -> npt.NDArray[np.bool_]:
     return np.arange(n) // stretch % one_in == one_in // 2
 
 
-def payment(rows: int, n_samples: int) -> float:
+def payment(rows: Rows, n_samples: int) -> float:
     """Cost that a call pays which brings the last rows of so many."""
-    at_once = AT_ONCE * rows >= n_samples or n_samples < FEW
-    return float("inf") if at_once else PER_ROW * rows
+    if AT_ONCE * len(rows) >= n_samples or n_samples < FEW:
+        return float("inf")
+    width = rows.X.shape[1] + rows.Y.shape[1]
+    return PER_ROW * max(1.0, width / NARROW) * len(rows)

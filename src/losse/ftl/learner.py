@@ -198,7 +198,7 @@ class Learner:
         settings = self.settings
         if settings.past is None and past is not None:
             settings = replace(settings, past=past)
-        paid = payment(len(rows), self.n_samples + len(rows))
+        paid = payment(rows, self.n_samples + len(rows))
         if self._build is not None:
             self._advance(self._build, max(LEAST_SHARE * paid, paid - self._leader.spent))
         due = self._build is None and self._is_due(settings, len(rows))
