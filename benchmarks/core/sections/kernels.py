@@ -3,7 +3,8 @@
 Bytes and operations are counted by the formula beside each kernel.  The least possible time is
 the larger of bytes / bandwidth and operations / multiply rate, both measured in the same run.
 Bandwidth is that of main memory: a kernel whose data stay in cache may be faster than this
-"limit" if bytes decide.
+"limit" if bytes decide. Lines here and there are read and written more slowly than lines in
+sequence, so the kernels that do so are compared with a loop that only touches such lines.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Kernel(NamedTuple):
     flops: float
     formula: str
     dtype: Dtype = "float64"
+    scattered: bool = False
+    """Whether its bytes are lines here and there."""
 
 
 def small_kernels(bench: Bench) -> list[Kernel]:
@@ -93,6 +96,7 @@ def small_kernels(bench: Bench) -> list[Kernel]:
             2 * LINE * touched_lines(batch.indices, batch.indices, D, 8),
             2 * BATCH * K * K,
             "bytes: each line of A that the batch touches, read and written; flops 2 n K^2",
+            scattered=True,
         ),
         Kernel(
             "sparse block update",
@@ -123,6 +127,7 @@ def large_kernels(bench: Bench, dtype: Dtype) -> list[Kernel]:
             BATCH * encoder.n_active**2,
             "bytes: each line of A that the batch touches, read and written; flops n K^2",
             dtype,
+            scattered=True,
         ),
         Kernel(
             f"packed product, {dtype}",
@@ -181,6 +186,7 @@ def run(bench: Bench) -> Outcome:
     measures = [
         Measure("machine: read from memory", f"{limits.read / 1e9:.3g} GB/s"),
         Measure("machine: triad", f"{limits.triad / 1e9:.3g} GB/s"),
+        Measure("machine: single lines, read and written", f"{limits.lines / 1e9:.3g} GB/s"),
         Measure("machine: matrix product, float64", f"{limits.dgemm / 1e9:.3g} GFLOP/s"),
         Measure("machine: matrix product, float32", f"{limits.sgemm / 1e9:.3g} GFLOP/s"),
     ]
@@ -189,7 +195,8 @@ def run(bench: Bench) -> Outcome:
         bench.step(kernel.name)
         seconds = best_seconds(kernel.task, repeats=5)
         rate = limits.dgemm if kernel.dtype == "float64" else limits.sgemm
-        least = max(kernel.bytes / limits.read, kernel.flops / rate)
+        bandwidth = limits.lines if kernel.scattered else limits.read
+        least = max(kernel.bytes / bandwidth, kernel.flops / rate)
         share = least / seconds
         measures.append(
             Measure(
@@ -215,6 +222,7 @@ class Limits(NamedTuple):
 
     read: float
     triad: float
+    lines: float
     dgemm: float
     sgemm: float
 
@@ -223,6 +231,12 @@ class Limits(NamedTuple):
 def _triad(a, b, c, s):
     for i in range(a.size):
         a[i] = b[i] + s * c[i]
+
+
+@numba.njit
+def _touch(a, places):
+    for i in places:
+        a[i] += 1.0
 
 
 def best_seconds(task: Callable[[], object], repeats: int = 9) -> float:
@@ -239,8 +253,8 @@ def best_seconds(task: Callable[[], object], repeats: int = 9) -> float:
 def measured_limits() -> Limits:
     """Limits of one core, measured now, in a few seconds.
 
-    Bandwidth is over arrays far beyond the last-level cache: reading (a matrix times a vector) and
-    the triad a = b + s * c. The rate of multiplying matrices is that of the installed BLAS with as
+    Bandwidth is over arrays far beyond the last-level cache: reading (a matrix times a vector), the
+    triad a = b + s * c, and a quarter of the lines of an array as large as A, in any order. The rate of multiplying matrices is that of the installed BLAS with as
     many threads as the process has been given, here one.
     """
     size = STREAM_BYTES // 8
@@ -249,7 +263,10 @@ def measured_limits() -> Limits:
     read = b.nbytes / best_seconds(lambda: np.matmul(tall, c[:5_000]))
     # A store first fetches its cache line, so the triad moves four arrays, not three.
     triad = 4 * a.nbytes / best_seconds(lambda: _triad(a, b, c, 3.0))
-    return Limits(read, triad, _matmul_rate(np.float64), _matmul_rate(np.float32))
+    part = a[: size // 4]
+    lines = np.random.default_rng(0).permutation(part.nbytes // LINE)[: part.nbytes // LINE // 4]
+    touched = 2 * LINE * len(lines) / best_seconds(lambda: _touch(part, lines * (LINE // 8)))
+    return Limits(read, triad, touched, _matmul_rate(np.float64), _matmul_rate(np.float32))
 
 
 def _matmul_rate(dtype: type[np.floating]) -> float:
