@@ -7,11 +7,11 @@ contender with its figure at the end.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from benchmarks import pages
 from benchmarks.accuracy import summary
 from benchmarks.accuracy.contenders.entries import ENTRIES
 from benchmarks.accuracy.contenders.leaders import VARIANTS
@@ -49,21 +49,10 @@ def document(records: Sequence[Record]) -> str:
 
 
 def fill(page: str, records: Sequence[Record]) -> str:
-    """Put tables into a page, between `<!-- table: kind name -->` and `<!-- end -->`.
-
-    A place whose table has no records stays as it is.
-
-    >>> fill("a <!-- table: random test --> b <!-- end --> c", [])
-    'a <!-- table: random test --> b <!-- end --> c'
-    """
+    """Put tables into the places of a page that ask for `kind name`, if there are records."""
     known = {f"{kind} {name}": text for kind in KINDS
              for name, (_, text) in tables(records, kind).items()}  # fmt: skip
-
-    def replace(place: re.Match[str]) -> str:
-        text = known.get(place[2])
-        return place[0] if text is None else f"{place[1]}\n{text}\n{place[3]}"
-
-    return re.sub(r"(<!-- table: ([\w -]+) -->).*?(<!-- end -->)", replace, page, flags=re.DOTALL)
+    return pages.fill(page, known)
 
 
 def tables(records: Sequence[Record], kind: Kind) -> dict[str, tuple[str, str]]:

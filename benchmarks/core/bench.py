@@ -73,6 +73,10 @@ class Settings:
     results: Path = Path("results/bench")
     """Folder of the records, the table and the figure; a quick run uses its subfolder `quick`."""
 
+    pages: tuple[Path, ...] = ()
+    """Pages of the documentation whose tables are renewed, such as README.md and docs/speed.md,
+    from the records of all machines in `results` and below."""
+
     @property
     def folder(self) -> Path:
         """Folder that this run writes to."""
@@ -91,6 +95,10 @@ def run(settings: Settings) -> None:
                 core = result.details["core"]
                 print(f"{result.setting}: {result.seconds:.0f} s on core {core}", flush=True)
     report(store.read(), settings.folder)
+    if settings.pages:
+        from benchmarks.core.page import renew
+
+        renew(settings.pages, settings.results)
 
 
 def measure(settings: Settings, section: str) -> Record:

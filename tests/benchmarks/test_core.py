@@ -1,14 +1,20 @@
 """`losse bench core`: sections leave records, and the table shows all of them."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("jax")
 
 from benchmarks.core import bench
+from benchmarks.core.page import Row, renew, table
 from benchmarks.core.sections import growth
 from benchmarks.measures import Measure, Outcome
 from losse._kernels.block import INSTRUCTIONS
 from losse.runs.store import read_records
+
+ROOT = Path(__file__).parents[2]
 
 
 def section(name, ratio):
@@ -62,3 +68,29 @@ def test_growth_is_relative_to_the_yardstick():
 
 def test_quick_runs_do_not_replace_the_published_records(tmp_path):
     assert bench.Settings(preset="quick", results=tmp_path).folder == tmp_path / "quick"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/speed.md"])
+def test_pages_show_the_records(name, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    renew([page], ROOT / "results" / "bench")
+    assert page.read_text(encoding="utf-8") == (ROOT / name).read_text(encoding="utf-8")
+    assert "| update, 30 grids" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_shows_the_less_favourable_ratio_of_each_machine():
+    def record(instructions, **ratios):
+        measures = [
+            Measure(name, "", "", wall, cpu, ">= 3").as_dict()
+            for name, (wall, cpu) in ratios.items()
+        ]
+        return SimpleNamespace(
+            settings={"instructions": instructions}, details={"measures": measures}
+        )
+
+    rows = [Row("speed: one / two", ("one", "two"), "x"), Row("other", ("none",))]
+    found = {"A": [record("AVX2", one=(4.0, 5.0)), record("AVX2", two=(6.0, 2.0))], "B": []}
+    drawn = table(rows, found)
+    assert drawn.columns == ("", "A, AVX2", "target")
+    assert drawn.rows == [("speed: one / two", "4x / 2x", "3x"), ("other", "", "")]

@@ -254,8 +254,9 @@ def measured_limits() -> Limits:
     """Limits of one core, measured now, in a few seconds.
 
     Bandwidth is over arrays far beyond the last-level cache: reading (a matrix times a vector), the
-    triad a = b + s * c, and a quarter of the lines of an array as large as A, in any order. The rate of multiplying matrices is that of the installed BLAS with as
-    many threads as the process has been given, here one.
+    triad a = b + s * c, and a quarter of the lines of an array as large as A, in any order. The
+    rate of multiplying matrices is that of the installed BLAS with as many threads as the process
+    has been given, here one.
     """
     size = STREAM_BYTES // 8
     a, b, c = (np.full(size, value) for value in (0.0, 1.0, 2.0))
