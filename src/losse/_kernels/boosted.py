@@ -18,37 +18,44 @@ def best_cut(bins, inputs, rows, shares, cells, n_cells, n_bins, least, ridge):
     n = len(rows)
     m = shares.shape[1] - 1
     sums = np.empty((n_cells, n_bins, m + 1))
+    flat, places = sums.reshape(-1), np.empty(n, dtype=np.int64)
+    for r in range(n):
+        places[r] = np.int64(cells[rows[r]]) * n_bins * (m + 1)
     gains = np.empty(n_bins)
-    left = np.empty(m + 1)
-    whole = np.empty(m + 1)
+    left, enough = np.empty((m + 1, n_bins)), np.empty(n_bins)
     most, where, after = 0.0, -1, 0
     for j in inputs:
-        sums[:] = 0.0
-        for r in range(n):
-            c, b = cells[rows[r]], bins[j, rows[r]]
-            for q in range(m + 1):
-                sums[c, b, q] += shares[r, q]
+        flat[:] = 0.0
+        column = bins[j]
+        if m == 1:  # the usual, and quicker without a loop
+            for r in range(n):
+                o = places[r] + 2 * np.int64(column[rows[r]])
+                flat[o] += shares[r, 0]
+                flat[o + 1] += shares[r, 1]
+        else:
+            for r in range(n):
+                o = places[r] + (m + 1) * np.int64(column[rows[r]])
+                for q in range(m + 1):
+                    flat[o + q] += shares[r, q]
         gains[:] = 0.0
         for c in range(n_cells):
-            whole[:] = 0.0
-            for b in range(n_bins):
-                for q in range(m + 1):
-                    whole[q] += sums[c, b, q]
-            before = 0.0
+            for q in range(m + 1):
+                total = 0.0
+                for b in range(n_bins):
+                    total += sums[c, b, q]
+                    left[q, b] = total
+            whole = left[m, n_bins - 1]
+            for b in range(n_bins):  # without branches, so that several bins are done at a time
+                other = whole - left[m, b]
+                enough[b] = 1.0 if left[m, b] >= least and other >= least else 0.0
             for q in range(m):
-                before += whole[q] * whole[q] / (whole[m] + ridge)
-            left[:] = 0.0
-            for b in range(n_bins - 1):
-                for q in range(m + 1):
-                    left[q] += sums[c, b, q]
-                right = whole[m] - left[m]
-                if left[m] >= least and right >= least:
-                    gain = -before
-                    for q in range(m):
-                        other = whole[q] - left[q]
-                        gain += left[q] * left[q] / (left[m] + ridge)
-                        gain += other * other / (right + ridge)
-                    gains[b] += gain
+                total = left[q, n_bins - 1]
+                before = total * total / (whole + ridge)
+                for b in range(n_bins):
+                    one, two = left[q, b], total - left[q, b]
+                    gain = one * one / (left[m, b] + ridge)
+                    gain += two * two / (whole - left[m, b] + ridge)
+                    gains[b] += enough[b] * (gain - before)
         for b in range(n_bins - 1):
             if gains[b] > most:
                 most, where, after = gains[b], j, b
@@ -60,6 +67,20 @@ def cut_cells(cells, column, after):
     """Divide all cells: what is in a bin above goes to the second half."""
     for i in range(len(cells)):
         cells[i] = 2 * cells[i] + (column[i] > after)
+
+
+@kernel
+def cut_along(bins, columns, rows, shares, cells, first, last, n_bins, least, ridge, inputs, cuts):  # type: ignore[no-untyped-def]
+    """Cut all cells along some more axes of a grid, from the first to before the last, each at the
+    input and after the bin of `best_cut`; after all bins where nothing is gained."""
+    for axis in range(first, last):
+        gain, j, after = best_cut(
+            bins, columns, rows, shares, cells, 1 << axis, n_bins, least, ridge
+        )
+        if gain == 0.0:
+            j, after = columns[0], n_bins
+        cut_cells(cells, bins[j], after)
+        inputs[axis], cuts[axis] = j, after
 
 
 @kernel

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from losse._kernels.boosted import best_cut, cell_means, cut_cells, grid_sums
+from losse._kernels.boosted import cell_means, cut_along, grid_sums
 from losse.storage.state import State, StateReader
 from losse.typing import Array
 from losse.work import Work, blocks
@@ -42,7 +42,7 @@ MOST_ROWS, MOST_INPUTS, MOST_OUTPUTS = 8000, 64, 2
 Of more, so many are drawn for each grid."""
 Places = npt.NDArray[np.int64]
 # Operations that take as long as counting a row.
-_COUNT = 80.0
+_COUNT = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +158,8 @@ class _Fit:
 
     def __init__(self, bins: npt.NDArray[np.uint8], targets: Array, weights: Array) -> None:
         self._bins, self._targets, self._weights = bins, targets, weights
-        self._inputs: list[list[int]] = []
-        self._cuts: list[list[int]] = []
+        self._inputs: list[Places] = []
+        self._cuts: list[Places] = []
         self._values: list[Array] = []
         self.predicted = np.zeros_like(targets)
 
@@ -178,22 +178,18 @@ class _Fit:
         residuals = self._targets - self.predicted
         mixed = np.column_stack([residuals[rows] @ mixtures, np.ones(len(rows))])
         shares = mixed * self._weights[rows, None]
-        cost = len(rows) * shares.shape[1] * _COUNT
+        cost = len(columns) * len(rows) * shares.shape[1] * _COUNT
         cells = np.zeros(n, dtype=np.int32)
-        inputs, cuts = [], []
-        for axis in range(AXES):
-            most, chosen, after = 0.0, int(columns[0]), BINS
-            for part in blocks(len(columns), cost):
-                own = columns[part]
-                gain, j, b = best_cut(
-                    self._bins, own, rows, shares, cells, 1 << axis, BINS, LEAST_WEIGHT, RIDGE
-                )
-                if gain > most:
-                    most, chosen, after = gain, int(j), b
-                yield cost * len(own)
-            cut_cells(cells, self._bins[chosen], after)
-            inputs.append(chosen)
-            cuts.append(after)
+        inputs, cuts = np.empty(AXES, dtype=np.int64), np.empty(AXES, dtype=np.int64)
+        done = 0.0
+        for axes in blocks(AXES, cost):
+            if done:
+                yield done
+            cut_along(
+                self._bins, columns, rows, shares, cells, axes.start, axes.stop, BINS,
+                LEAST_WEIGHT, RIDGE, inputs, cuts,
+            )  # fmt: skip
+            done = cost * (axes.stop - axes.start)
         values = np.empty((1 << AXES, outputs))
         cell_means(cells, residuals, self._weights, RIDGE, values)
         values *= RATE
@@ -201,7 +197,7 @@ class _Fit:
         self._inputs.append(inputs)
         self._cuts.append(cuts)
         self._values.append(values)
-        yield n * _COUNT * outputs
+        yield done + n * _COUNT * outputs
 
 
 def _edges(column: Array) -> Array:
