@@ -33,16 +33,16 @@ LEAST_ROWS = 100
 TESTED, LEAST_TESTED, MOST_TESTED, STRETCH = 8, 64, 1000, 50
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows, of which so many follow each other: of the others it learns more than they would tell."""
-PER_ROW, NARROW = 7.5e7, 32
+PER_ROW, NARROW = 1.1e8, 32
 """Cost that a row pays, a millisecond or two, if it has so many inputs and outputs at most; else in
 proportion to these, as builds cost."""
 COPIED = 150.0
 """Cost of copying a number to new memory."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
-EARLY, HASTE, HURRY = 3000, 2.0, 1.5
-"""Rows before which an encoder is soon out of date, how much more a row pays for another then, and
-how much more where it is out of date already."""
+EARLY, HASTE = 3000, 1.25
+"""Rows before which an encoder is soon out of date, and how much more a row pays for another then,
+and where it is out of date already."""
 AT_ONCE, FEW = 4, 64
 """A call that brings one in so many rows pays for the whole build, and one of so few rows."""
 MANY, SOME, STEP = 256, 32, 2
@@ -103,8 +103,7 @@ class Build:
     def advance(self, payment: float) -> Leader | None:
         """Do as much work as is paid for; return the leader when it has learned all rows."""
         before = self.units, self._credit, self._chunks[:]
-        haste = HASTE if self.n_samples < EARLY else HURRY if self._urgent else 1.0
-        self._credit += payment * haste
+        self._credit += payment * HASTE ** (self._urgent + (self.n_samples < EARLY))
         try:
             if self._work is None:
                 self._work = self._making()
