@@ -213,6 +213,9 @@ def test_the_interquartile_mean_leaves_out_the_best_and_the_worst():
     assert interquartile(records, [GRIDWORLD]) == summary  # nor do the intervals depend on chance
     assert interquartile(records[:1], [GRIDWORLD]) is None
     assert interquartile(records, [GRIDWORLD, "Acrobot-v1"]) is None
+    others = [record("losse", "Acrobot-v1", seed, 1.0) for seed in (1, 2, 7)]
+    both = interquartile(records + others, [GRIDWORLD, "Acrobot-v1"])  # of seeds 1 and 2
+    assert both.estimate == pytest.approx(0.8)
 
 
 def test_replay_efficiency_varies_the_size_of_the_memory():

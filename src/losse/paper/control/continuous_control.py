@@ -180,10 +180,13 @@ def learns(record: Record) -> bool:
 
 
 def draw(records: Sequence[Record]) -> dict[str, Figure]:
-    """Learning curves and errors of the models, one environment beside the other."""
-    from losse.paper.control.figures import draw_curves, draw_errors
+    """Learning curves and errors of the models, one environment beside the other; and means."""
+    from losse.paper.control.figures import draw_curves, draw_errors, draw_interquartile
 
     figures = {"curves": draw_curves(records, METHODS, TASKS)}
+    together = [record for record in records if record.setting in FIGURE]
+    if (summary := draw_interquartile(together, METHODS, TASKS)) is not None:
+        figures["interquartile"] = summary
     learned = [record for record in records if learns(record)]
     if learned:
         figures["errors"] = draw_errors(learned, METHODS, TASKS)

@@ -82,9 +82,11 @@ def _panels(
     return figure, panels
 
 
-def draw_interquartile(records: Sequence[Record], methods: Sequence[str]) -> Figure | None:
+def draw_interquartile(
+    records: Sequence[Record], methods: Sequence[str], tasks: Mapping[str, Task] = TASKS
+) -> Figure | None:
     """The interquartile mean of each method; None if no method has all that it takes."""
-    envs = tasks_of(records)
+    envs = tasks_of(records, tasks)
     found = {
         method: summary
         for method in methods

@@ -28,16 +28,17 @@ class Interval(NamedTuple):
 def interquartile(records: Sequence[Record], envs: Sequence[str]) -> Interval | None:
     """The mean of the middle half of one method's scores, over tasks and seeds (rliable's).
 
-    Seeds are resampled within each task. None unless there are as many seeds of each task, more
+    Seeds are resampled within each task. Those count that all tasks have; None unless they are more
     than one.
     """
-    seeds = [sorted(r.seed for r in records if r.setting == env) for env in envs]
-    if not seeds or len(seeds[0]) < 2 or any(one != seeds[0] for one in seeds):
+    of_each = [{r.seed for r in records if r.setting == env} for env in envs]
+    seeds = sorted(set.intersection(*of_each)) if of_each else []
+    if len(seeds) < 2:
         return None
     from rliable import library, metrics
 
     by_run = {(record.seed, record.setting): record.score for record in records}
-    scores = np.array([[by_run[seed, env] for env in envs] for seed in seeds[0]])
+    scores = np.array([[by_run[seed, env] for env in envs] for seed in seeds])
     with warnings.catch_warnings(), _fixed_chances():
         warnings.simplefilter("ignore", FutureWarning)  # how rliable calls arch
         point, interval = library.get_interval_estimates(
