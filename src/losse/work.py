@@ -12,8 +12,8 @@ Result = TypeVar("Result")
 Work = Generator[float, None, Result]
 """Yields the cost of each unit when it is done, and returns the result."""
 
-UNIT = 4e7
-"""Cost that a unit should not exceed by much: a millisecond or so."""
+UNIT = 2e7
+"""Cost that a unit should not exceed by much: a third of a millisecond or so."""
 
 
 def finished(work: Work[Result]) -> Result:

@@ -33,14 +33,14 @@ LEAST_ROWS = 100
 TESTED, LEAST_TESTED, MOST_TESTED, STRETCH = 8, 64, 1000, 50
 """One in so many rows tests ridges when an encoder is built, if there are as many, up to so many
 rows, of which so many follow each other: of the others it learns more than they would tell."""
-PER_ROW, NARROW = 1.1e8, 32
+PER_ROW, NARROW = 1e8, 32
 """Cost that a row pays, a millisecond or two, if it has so many inputs and outputs at most; else in
 proportion to these, as builds cost."""
 COPIED = 150.0
 """Cost of copying a number to new memory."""
 OVERHEAD = 2e6
 """Cost of a unit beside what it says."""
-EARLY, HASTE = 3000, 1.25
+EARLY, HASTE = 3000, 1.1
 """Rows before which an encoder is soon out of date, and how much more a row pays for another then,
 and where it is out of date already."""
 AT_ONCE, FEW = 4, 64

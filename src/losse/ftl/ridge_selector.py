@@ -20,7 +20,7 @@ from losse.ftl.solvers.descent import Descent
 from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
-from losse.work import UNIT, Work
+from losse.work import Work
 
 FIRST_RIDGE = 1e-3
 """Ridge of a new model."""
@@ -30,6 +30,8 @@ WIDE = (1.0, 0.1, 10.0, 100.0, 1e3)
 """Factors of the first round."""
 FIRST_REVIEW = 64
 """Rows before the first one: of fewer, no ridge is right or wrong."""
+SLOW = 4e7
+"""Cost of a leader from which on it is made step by step."""
 APART = 1
 """Rows between two parts of the work for contestants that take a while to make."""
 
@@ -88,7 +90,7 @@ class RidgeSelector:
         """
         if self.rows_left > 0:
             return 0.0
-        slow = solver.leader_cost > UNIT
+        slow = solver.leader_cost > SLOW
         steps, spent = max(1, (APART - self.rows_left) // APART), 0.0
         if self._complete:
             ridge = self._winner(solver, spread)

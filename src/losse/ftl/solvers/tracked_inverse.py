@@ -276,7 +276,7 @@ class TrackedInverse:
             self.spent = self._step_cost
             return self._correct()
         if self._correction is None:
-            if excess <= (SOON if self._step_cost > UNIT else 1.0) * EXCESS:
+            if excess <= (SOON if self._step_cost > 2.0 * UNIT else 1.0) * EXCESS:
                 return True
             self._correction = self._descent(SOON * EXCESS, steps=1)
         self._correction.penalty = self._lambda
