@@ -19,6 +19,7 @@ from losse._kernels.simd import (
     power_of_two,
     splat,
     store,
+    store_corners,
     store_whole,
     subtract,
 )
@@ -102,17 +103,37 @@ def project(X, shift, scale, limit, projection, out):  # type: ignore[no-untyped
     project_rows(X, 0, n, shift, scale, limit, projection, False, Z, out)
 
 
-_first_axes = picked(0, 2, 4, 6, 8, 10, 12, 14)
-_second_axes = picked(1, 3, 5, 7, 9, 11, 13, 15)
-# Of each grid of a pair, twice: one less the offset, then the offset; or one after the other.
-_rows_0 = picked(0, 0, 8, 8, 1, 1, 9, 9)
-_rows_1 = picked(2, 2, 10, 10, 3, 3, 11, 11)
-_rows_2 = picked(4, 4, 12, 12, 5, 5, 13, 13)
-_rows_3 = picked(6, 6, 14, 14, 7, 7, 15, 15)
-_columns_0 = picked(0, 8, 0, 8, 1, 9, 1, 9)
-_columns_1 = picked(2, 10, 2, 10, 3, 11, 3, 11)
-_columns_2 = picked(4, 12, 4, 12, 5, 13, 5, 13)
-_columns_3 = picked(6, 14, 6, 14, 7, 15, 7, 15)
+# Of eight grids, as their axes come in two lines: those of the grids 0, 4, 1, 5, 2, 6, 3, 7.
+_first_axes = _evens = picked(0, 8, 2, 10, 4, 12, 6, 14)
+_second_axes = _odds = picked(1, 9, 3, 11, 5, 13, 7, 15)
+# Pairs of numbers of four grids each, in the order of the grids.
+_lower_pairs = picked(0, 1, 8, 9, 2, 3, 10, 11)
+_upper_pairs = picked(4, 5, 12, 13, 6, 7, 14, 15)
+
+
+@kernel
+def _corners_of_eight(H, source, n_bins, weights, target):  # type: ignore[no-untyped-def]
+    """The first of the four cells around a point in each of eight grids, and all their weights.
+
+    The cells come as a line in the order of `picked` above. Every shuffle is one instruction for a
+    register, since it stays within 16 bytes or moves 16 bytes as a whole.
+    """
+    bins, last = splat(np.float64(n_bins)), np.float64(n_bins - 1)
+    one, edges = splat(1.0), splat(np.float64(n_bins + 1))
+    left, right = load(H, source), load(H, source + LANES)
+    x = multiply(_first_axes(left, right), bins)
+    y = multiply(_second_axes(left, right), bins)
+    i, j = at_most(floor(x), last), at_most(floor(y), last)
+    u, v = subtract(x, i), subtract(y, j)
+    s, t = subtract(one, u), subtract(one, v)
+    st, sv, ut, uv = multiply(s, t), multiply(s, v), multiply(u, t), multiply(u, v)
+    a, b = _evens(st, sv), _evens(ut, uv)  # of the grids 0 to 3
+    store(weights, target, _lower_pairs(a, b))
+    store(weights, target + LANES, _upper_pairs(a, b))
+    a, b = _odds(st, sv), _odds(ut, uv)
+    store(weights, target + 2 * LANES, _lower_pairs(a, b))
+    store(weights, target + 3 * LANES, _upper_pairs(a, b))
+    return multiply_add(i, edges, j)
 
 
 @kernel
@@ -124,45 +145,32 @@ def corners(H, row, n_bins, cells, weights):  # type: ignore[no-untyped-def]
     saturated 1 falls into the last bin's end.
     """
     grids = cells.shape[1]
-    bins, last = splat(np.float64(n_bins)), np.float64(n_bins - 1)
-    one, edges = splat(1.0), splat(np.float64(n_bins + 1))
-    for g in range(0, grids, LANES):
-        o = 2 * (row * grids + g)
-        left, right = load(H, o), load(H, o + LANES)
-        x = multiply(_first_axes(left, right), bins)
-        y = multiply(_second_axes(left, right), bins)
-        i, j = at_most(floor(x), last), at_most(floor(y), last)
-        store_whole(cells, row * grids + g, multiply_add(i, edges, j))
-        u, v = subtract(x, i), subtract(y, j)
-        s, t = subtract(one, u), subtract(one, v)
-        o = 4 * (row * grids + g)
-        store(weights, o, multiply(_rows_0(s, u), _columns_0(t, v)))
-        store(weights, o + LANES, multiply(_rows_1(s, u), _columns_1(t, v)))
-        store(weights, o + 2 * LANES, multiply(_rows_2(s, u), _columns_2(t, v)))
-        store(weights, o + 3 * LANES, multiply(_rows_3(s, u), _columns_3(t, v)))
+    for g in range(row * grids, (row + 1) * grids, LANES):
+        store_whole(cells, g, _corners_of_eight(H, 2 * g, n_bins, weights, 4 * g))
 
 
 @kernel
 def _bin_pairs(X, shift, scale, limit, projection, n_grids, n_bins, indices, values):  # type: ignore[no-untyped-def]
     """The same for two axes in every grid."""
     n, edges = X.shape[0], n_bins + 1
-    rows, room = min(TILE, n), -(-n_grids // LANES) * LANES
+    rows, room, size = min(TILE, n), -(-n_grids // LANES) * LANES, edges * edges
     Z, H = np.empty((rows, X.shape[1])), aligned_rows(rows, 2 * room)
     H[:] = 0.0
-    cells, weights = np.empty((1, room), dtype=np.int32), aligned_rows(1, 4 * room)
+    last_cells, last_weights = np.empty(4 * LANES, dtype=np.int32), aligned_rows(1, 4 * LANES)
+    whole = n_grids // LANES * LANES
     for r in range(n):
         if r % TILE == 0:
             project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
-        corners(H[r % TILE : r % TILE + 1], 0, n_bins, cells, weights)
-        index, value = indices[r], values[r]
-        for g in range(n_grids):
-            first = np.int32(g * edges * edges + cells[0, g])
-            index[4 * g] = first
-            index[4 * g + 1] = first + 1
-            index[4 * g + 2] = first + edges
-            index[4 * g + 3] = first + edges + 1
-        for k in range(4 * n_grids):
-            value[k] = weights[0, k]
+        source, target = 2 * room * (r % TILE), r * values.shape[1]
+        for g in range(0, whole, LANES):
+            first = _corners_of_eight(H, source + 2 * g, n_bins, values, target + 4 * g)
+            store_corners(indices, target + 4 * g, first, g * size, size, edges)
+        if whole < n_grids:
+            first = _corners_of_eight(H, source + 2 * whole, n_bins, last_weights, 0)
+            store_corners(last_cells, 0, first, whole * size, size, edges)
+            for k in range(4 * (n_grids - whole)):
+                values[r, 4 * whole + k] = last_weights[0, k]
+                indices[r, 4 * whole + k] = last_cells[k]
 
 
 @kernel

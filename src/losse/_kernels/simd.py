@@ -212,18 +212,57 @@ def at_most(typingctx, line, limit):  # type: ignore[no-untyped-def]
     return line(line, line.dtype), codegen
 
 
+def _in_order(builder, line, bits, repeats):  # type: ignore[no-untyped-def]
+    """Whole numbers of a line as integers, even lanes first, then odd ones; each some times."""
+    integers = ir.VectorType(ir.IntType(bits), LANES)
+    lanes = [lane for half in (0, 1) for lane in range(half, LANES, 2) for _ in range(repeats)]
+    chosen = ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes)
+    whole = builder.fptosi(line, integers)
+    return builder.shuffle_vector(whole, ir.Constant(integers, ir.Undefined), chosen)
+
+
+def _store_integers(context, builder, array_type, array, offset, numbers):  # type: ignore[no-untyped-def]
+    data = context.make_array(array_type)(context, builder, array).data
+    pointer = builder.bitcast(builder.gep(data, [offset]), numbers.type.as_pointer())
+    builder.store(numbers, pointer, align=array_type.dtype.bitwidth // 8)
+    return context.get_dummy_value()
+
+
 @intrinsic
 def store_whole(typingctx, array, offset, line):  # type: ignore[no-untyped-def]
-    """Write a line of doubles that are whole numbers to an array of integers."""
+    """Write a line of doubles that are whole numbers to integers: even lanes, then odd ones."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        data = context.make_array(array)(context, builder, args[0]).data
-        integers = ir.VectorType(ir.IntType(array.dtype.bitwidth), LANES)
-        pointer = builder.bitcast(builder.gep(data, [args[1]]), integers.as_pointer())
-        builder.store(builder.fptosi(args[2], integers), pointer, align=array.dtype.bitwidth // 8)
-        return context.get_dummy_value()
+        numbers = _in_order(builder, args[2], array.dtype.bitwidth, 1)
+        return _store_integers(context, builder, array, args[0], args[1], numbers)
 
     return types.void(array, types.int64, line), codegen
+
+
+@intrinsic
+def store_corners(typingctx, array, offset, line, start, size, edges):  # type: ignore[no-untyped-def]
+    """Write the numbers of four cells in each of eight grids to integers.
+
+    The line says which cell of its grid is the first, even lanes first, then odd ones. Cells of the
+    first grid begin at ``start``, and each has ``size`` cells in rows of ``edges``.
+    """
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        integer = ir.IntType(array.dtype.bitwidth)
+        numbers = _in_order(builder, args[2], integer.width, 4)
+        for number, times in (
+            (args[3], [1] * 4 * LANES),
+            (args[4], [grid for grid in range(LANES) for _ in range(4)]),
+            (args[5], [0, 0, 1, 1] * LANES),
+        ):
+            same = broadcast(builder, numbers.type, builder.trunc(number, integer))
+            step = builder.mul(same, ir.Constant(numbers.type, times))
+            numbers = builder.add(numbers, step)
+        numbers = builder.add(numbers, ir.Constant(numbers.type, [0, 1, 0, 1] * LANES))
+        return _store_integers(context, builder, array, args[0], args[1], numbers)
+
+    whole = types.int64
+    return types.void(array, whole, line, whole, whole, whole), codegen
 
 
 @intrinsic
