@@ -120,7 +120,11 @@ def _strip(A, row, step, rows, steps, B, across, column, columns, C, along, add)
     for r in range(0, whole, len(ROWS)):
         offsets, into = every(r * row, row, ROWS), every(r * along, along, ROWS)
         _block(A, offsets, step, steps, B, across, column, columns, C, into, add)
-    for r in range(whole, rows):
+    paired = whole + (rows - whole) // 2 * 2
+    for r in range(whole, paired, 2):
+        offsets, into = every(r * row, row, (0, 0)), every(r * along, along, (0, 0))
+        _block(A, offsets, step, steps, B, across, column, columns, C, into, add)
+    for r in range(paired, rows):
         offsets, into = every(r * row, row, (0,)), every(r * along, along, (0,))
         _block(A, offsets, step, steps, B, across, column, columns, C, into, add)
 
