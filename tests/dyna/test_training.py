@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, TD3
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaOptions, load_run
@@ -213,6 +213,38 @@ def test_a_known_termination_is_known_to_the_model_also_after_it_was_saved(tmp_p
     assert longer.steps == 120
     with pytest.raises(ValueError, match="'MountainCar-v0' end is not known"):
         training(**known | {"env": "MountainCar-v0"})
+
+
+@pytest.mark.parametrize(
+    ("env", "reward", "expected"),
+    [("Pendulum-v1", "known", -0.001 * 4), ("HalfCheetah-v5", "partly-known", -0.1 * 6)],
+)
+def test_what_is_known_of_a_reward_is_known_to_the_model_also_after_it_was_saved(
+    tmp_path, env, reward, expected
+):
+    pytest.importorskip("mujoco")
+    dyna = {"pool_steps": 0, "real_share": "alternate"}
+    known = {
+        "agent": "td3",
+        "model": "losse",
+        "reward": reward,
+        "eval_episodes": 1,
+        "eval_limit": 2,
+    }
+    options = {"env": env, "eval_every": 60, **dyna, **known}
+    train(training(steps=60, **options), folder=tmp_path)
+    longer = train(training(steps=80, **options), folder=tmp_path, resume=True)
+    assert longer.steps == 80
+    rules = training(**options).rules()
+    model = load_run(TD3, tmp_path, env, **rules).replay_buffer.world_model
+    flat = np.zeros((1, model.observations.width))
+    flat[0, 0] = 1.0  # an upright pendulum
+    action = model.action_space.high[None]
+    said = model.reward.part if reward == "partly-known" else model.reward
+    assert said(flat, action, flat) == pytest.approx([expected])
+    assert model._n_targets == model.observations.width + 1 + (reward == "partly-known")
+    with pytest.raises(ValueError, match="the reward of 'MountainCar-v0' is not known"):
+        training(env="MountainCar-v0", model="losse", reward="known")
 
 
 def test_options_are_plain():

@@ -6,6 +6,7 @@ import pytest
 
 from losse.envs import ExploringStarts
 from losse.envs.gridworld_dynamics import Layout, at_goal, in_barrier
+from losse.envs.rewards import REWARDS, WEIGHT, WEIGHTS, control_cost, known_reward
 from losse.envs.terminations import NEVER, TERMINATIONS, known_termination
 from losse.envs.true_dynamics import KNOWN, true_dynamics
 
@@ -158,6 +159,41 @@ def test_a_rule_is_that_of_the_environment(name):
     assert any(truth)
 
 
+@pytest.mark.parametrize("name", REWARDS)
+def test_a_known_reward_is_that_of_the_environment(name):
+    if name == "InvertedPendulum-v5":
+        pytest.importorskip("mujoco")
+    env = gymnasium.make(name)
+    env.action_space.seed(0)
+    rows, truth = [], []
+    obs, _ = env.reset(seed=0)
+    for _ in range(200):
+        action = env.action_space.sample()
+        reached, reward, terminated, _, _ = env.step(action)
+        rows.append((obs, action, reached))
+        truth.append(reward)
+        obs = env.reset()[0] if terminated else reached
+    columns = (np.array(column) for column in zip(*rows, strict=True))
+    np.testing.assert_allclose(known_reward(name)(*columns), truth, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("options", [{}, {WEIGHT: 0.3}], ids=["usual", "other weight"])
+def test_a_known_cost_is_that_of_the_environment(name, options):
+    pytest.importorskip("mujoco")
+    env = gymnasium.make(name, **options)
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    actions = np.array([env.action_space.sample() for _ in range(20)])
+    truth = [env.step(action)[4]["reward_ctrl"] for action in actions]
+    obs = np.zeros((20, 1))
+    np.testing.assert_allclose(control_cost(name, options)(obs, actions, obs), truth, rtol=1e-5)
+
+
 def test_other_environments_are_named():
     with pytest.raises(ValueError, match="'Taxi-v3' end is not known"):
         known_termination("Taxi-v3")
+    with pytest.raises(ValueError, match="no part of the reward of 'Taxi-v3' is known"):
+        control_cost("Taxi-v3")
+    with pytest.raises(ValueError, match=r"the reward of 'Hopper-v5' is not known.*partly-known"):
+        known_reward("Hopper-v5")

@@ -5,7 +5,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from losse.storage.archive import ArchiveError
-from losse.world import LosseWorldModel, NeuralWorldModel
+from losse.world import LosseWorldModel, NeuralWorldModel, PartlyKnown
 from tests.world.worlds import (
     BOUNDED,
     FOUR,
@@ -95,6 +95,24 @@ def test_functions_are_given_again(tmp_path):
     model_of().save(path)
     with pytest.raises(ValueError, match=r"termination=.* was given, but the model has"):
         LosseWorldModel.load(path, termination=ends)
+
+
+@pytest.mark.parametrize("kind", [LosseWorldModel, NeuralWorldModel])
+def test_a_partly_known_reward_is_given_again(tmp_path, kind):
+    path, known = tmp_path / "model", PartlyKnown(lambda obs, *_: obs[:, 1])
+    model = kind(BOUNDED, FOUR, reward=known)
+    model.update(*transitions(40))
+    model.save(path)
+    for other in (None, known.part):
+        with pytest.raises(ValueError, match=r"reward=.*pass reward=PartlyKnown"):
+            kind.load(path, reward=other)
+    again = kind.load(path, reward=known)
+    obs, actions, *_ = transitions(5, seed=1)
+    for mine, theirs in zip(model.step(obs, actions), again.step(obs, actions), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    kind(BOUNDED, FOUR).save(path)
+    with pytest.raises(ValueError, match=r"reward=PartlyKnown.* was given, but the model has"):
+        kind.load(path, reward=known)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ pytest.importorskip("jax")
 import jax
 
 from losse import FTLRegressor, LosseEncoder
+from losse.envs.rewards import ControlCost
 from losse.envs.terminations import TERMINATIONS
 from losse.jax import from_regressor
-from losse.world import JaxWorldModel, LosseWorldModel, make_world_model
+from losse.world import JaxWorldModel, LosseWorldModel, PartlyKnown, make_world_model
 from tests.world.worlds import (
     BOUNDED,
     FOUR,
@@ -111,6 +112,17 @@ def test_rules_of_environments_are_compiled():
     for env in ("CartPole-v1", "InvertedPendulum-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5"):
         rule = TERMINATIONS[env]
         assert JaxWorldModel(space, FOUR, termination=rule).termination is rule
+
+
+def test_a_partly_known_reward_is_put_back_in_compiled_steps():
+    model = JaxWorldModel(BOUNDED, PUSH, reward=PartlyKnown(ControlCost(0.5)))
+    obs, actions, rewards, next_obs, terminated = transitions(400, PUSH)
+    cost = ControlCost(0.5)(obs, actions, next_obs)
+    model.update(obs, actions, rewards + cost, next_obs, terminated)
+    slow = model.step(obs, actions)[1]
+    fast = jax.jit(lambda dynamics, *given: dynamics.step(*given))(model.dynamics, obs, actions)[1]
+    np.testing.assert_allclose(slow, fast, atol=1e-4)
+    assert np.abs(slow - cost - rewards).mean() < 0.1 * np.abs(rewards).mean()
 
 
 @pytest.mark.parametrize(

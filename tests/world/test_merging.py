@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
+from losse.world import PartlyKnown
 from tests.world.worlds import (
     BOUNDED,
     MIXED,
@@ -79,6 +80,7 @@ def warming():
         (model_of, lambda: model_of(regressor=small(ridge=0.1)), "other has regressors like"),
         (model_of, lambda: model_of(per_action=False), "per_action"),
         (model_of, lambda: model_of(termination="never"), "other.termination is not as"),
+        (model_of, lambda: model_of(reward=PartlyKnown(max)), "other.reward is not as"),
         (model_of, lambda: model_of(reward=lambda *_: 0), "other.reward is not as"),
         (warming, warming, "the scaling of both models must be settled"),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from losse.world import WorldModel
+from losse.world import PartlyKnown, WorldModel
 from tests.world.worlds import (
     BOUNDED,
     FOUR,
@@ -56,6 +56,32 @@ def test_what_is_known_is_not_learned(termination):
     np.testing.assert_array_equal(rewards, data[1] * 2.0)
     expected = np.zeros(10, bool) if termination == "never" else data[0][:, 0] > 0
     np.testing.assert_array_equal(terminated, expected)
+
+
+def test_of_a_partly_known_reward_the_rest_is_learned():
+    def cost(obs, actions, next_obs):
+        return -0.5 * actions[:, 0] ** 2 + next_obs[:, 1]
+
+    model = Recorder(BOUNDED, PUSH, reward=PartlyKnown(cost), termination="never")
+    data = transitions(10, PUSH)
+    model.update(*data)
+    rest = model.learned[2][:, 2]
+    np.testing.assert_array_equal(rest, data[2] - cost(*data[:2], data[3]))
+    next_obs, rewards, _ = model.step(*data[:2])  # predicts no rest
+    np.testing.assert_array_equal(rewards, cost(*data[:2], next_obs))
+
+
+def test_a_wrong_part_of_the_reward_is_refused_before_anything_is_learned():
+    model = Recorder(BOUNDED, PUSH, reward=PartlyKnown(lambda obs, *_: obs))
+    data = transitions(10, PUSH)
+    for call in (lambda: model.update(*data), lambda: model.step(*data[:2])):
+        with pytest.raises(ValueError, match=r"the result of reward.part has shape \(10, 2\)"):
+            call()
+    assert model.n_transitions == 0
+    with pytest.raises(TypeError, match=r"part=0.1 must be a function"):
+        PartlyKnown(0.1)
+    with pytest.raises(ValueError, match=r"termination=PartlyKnown.* is not known"):
+        Recorder(BOUNDED, PUSH, termination=PartlyKnown(lambda obs, *_: obs[:, 0]))
 
 
 def test_spaces_are_flattened_and_counted_from_zero():

@@ -135,7 +135,7 @@ def load_run(
     world_model
         To be used instead of the saved one.
     functions
-        ``termination`` and ``reward``, if the model was made with such functions.
+        ``termination`` and ``reward``, if the model was made with functions or a `PartlyKnown`.
     """
     saved = latest_checkpoint(folder)
     agent = agent_class.load(saved / "agent.zip", env=_environment(env, saved))

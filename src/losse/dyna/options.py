@@ -21,7 +21,9 @@ from losse.checks import check_count
 from losse.dyna.agents import AGENTS, BACKENDS
 from losse.dyna.models import MODELS
 from losse.dyna.search import SEARCH_CONTROLS
+from losse.envs.rewards import control_cost, known_reward
 from losse.envs.terminations import known_termination
+from losse.world.known import PartlyKnown
 from losse.world.registry import MODELS as WORLD_MODELS
 
 ALTERNATE = "alternate"
@@ -201,6 +203,9 @@ class Training:
         oracle the model is the truth, for environments in which it is known.
     termination
         Whether the model learns how episodes end, or knows the rule of the environment.
+    reward
+        Whether the model learns the reward, knows it, or knows the cost of actions in it and learns
+        the rest.
     steps
         Environment steps.
     seed
@@ -236,6 +241,7 @@ class Training:
     backend: BackendName = "auto"
     model: ModelName = "losse"
     termination: Literal["learned", "known"] = "learned"
+    reward: Literal["learned", "known", "partly-known"] = "learned"
     steps: int = 15_000
     seed: int = 0
     n_envs: int = 1
@@ -261,6 +267,7 @@ class Training:
         check_choice("backend", self.backend, BACKENDS)
         check_choice("model", self.model, MODELS)
         check_choice("termination", self.termination, ("learned", "known"))
+        check_choice("reward", self.reward, ("learned", "known", "partly-known"))
         self.rules()  # raises where they are not known
 
     def rules(self) -> dict[str, Any]:
@@ -269,9 +276,16 @@ class Training:
         >>> Training(env="Pendulum-v1", termination="known").rules()
         {'termination': 'never'}
         """
-        if self.termination == "learned" or self.model not in WORLD_MODELS:
-            return {}
-        return {"termination": known_termination(self.env)}
+        rules: dict[str, Any] = {}
+        if self.model not in WORLD_MODELS:
+            return rules
+        if self.termination == "known":
+            rules["termination"] = known_termination(self.env)
+        if self.reward == "known":
+            rules["reward"] = known_reward(self.env)
+        elif self.reward == "partly-known":
+            rules["reward"] = PartlyKnown(control_cost(self.env, self.env_options))
+        return rules
 
     def arguments(self) -> dict[str, Any]:
         """Named arguments of `make_dyna` for this training, beside agent and environment.

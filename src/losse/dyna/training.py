@@ -83,7 +83,8 @@ def train(
             agent = make_dyna(kind, env, **training.arguments())
         else:
             observer.stage(READING)
-            functions = {name: rule for name, rule in training.rules().items() if callable(rule)}
+            rules = training.rules().items()
+            functions = {name: rule for name, rule in rules if not isinstance(rule, str)}
             agent = load_run(kind, folder, env, **functions)
             observer.saved(folder, agent.num_timesteps)
             observer.stepped(agent.num_timesteps)

@@ -40,7 +40,7 @@ def _humanoid(obs: Rows, actions: Rows, next_obs: Rows) -> npt.NDArray[np.bool_]
     return ~((height > 1.0) & (height < 2.0))
 
 
-def _inverted_pendulum(obs: Rows, actions: Rows, next_obs: Rows) -> npt.NDArray[np.bool_]:
+def inverted_pendulum(obs: Rows, actions: Rows, next_obs: Rows) -> npt.NDArray[np.bool_]:
     return ~((abs(next_obs) < np.inf).all(axis=1) & (abs(next_obs[:, 1]) <= 0.2))
 
 
@@ -58,7 +58,7 @@ TERMINATIONS: dict[str, Rule | str] = {
     "CartPole-v1": _cart_pole,
     "Pendulum-v1": NEVER,
     "Reacher-v5": NEVER,
-    "InvertedPendulum-v5": _inverted_pendulum,
+    "InvertedPendulum-v5": inverted_pendulum,
     "InvertedDoublePendulum-v5": _inverted_double_pendulum,
     "HalfCheetah-v5": NEVER,
     "Hopper-v5": _hopper,

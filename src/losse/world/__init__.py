@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from losse.world.evaluation import evaluate
     from losse.world.imagined import ImaginedEnv
     from losse.world.jax.model import JaxWorldModel
+    from losse.world.known import PartlyKnown
     from losse.world.losse.model import LosseWorldModel
     from losse.world.model import WorldModel
     from losse.world.neural.model import NeuralWorldModel
@@ -21,6 +22,7 @@ __all__ = [
     "JaxWorldModel",
     "LosseWorldModel",
     "NeuralWorldModel",
+    "PartlyKnown",
     "PerfectModel",
     "Rollout",
     "Transitions",
@@ -37,6 +39,7 @@ __getattr__ = import_on_use(
         "JaxWorldModel": "jax.model",
         "LosseWorldModel": "losse.model",
         "NeuralWorldModel": "neural.model",
+        "PartlyKnown": "known",
         "PerfectModel": "perfect",
         "Rollout": "rollout",
         "Transitions": "transitions",

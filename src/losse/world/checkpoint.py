@@ -15,10 +15,15 @@ from gymnasium import spaces
 from losse.ftl.checkpoint import report
 from losse.storage.archive import ArchiveError, Progress, open_archive, write_archive
 from losse.storage.state import State, StateReader, nested, split
-from losse.world.model import Function, WorldModel
+from losse.world.known import Function, PartlyKnown, kind_of
+from losse.world.model import WorldModel
 from losse.world.spaces import flat
 
 SPACES = ("observation_space", "action_space")
+_RULES = {
+    "termination": ("learned", "never", "function"),
+    "reward": ("learned", "function", "part"),
+}
 _MOST = 1 << 62
 _DTYPES = [f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)][1:]
 
@@ -49,7 +54,7 @@ class CheckpointedModel(WorldModel):
         observation_space: spaces.Space[Any] | None = None,
         action_space: spaces.Space[Any] | None = None,
         termination: Function | None = None,
-        reward: Function | None = None,
+        reward: Function | PartlyKnown | None = None,
         progress: bool | Progress = True,
     ) -> Self:
         """Read a model that `save` has written; it goes on bit for bit as the saved one would.
@@ -61,7 +66,7 @@ class CheckpointedModel(WorldModel):
         observation_space, action_space
             If given, those that the model must have been made for.
         termination, reward
-            The functions, if the model had such.
+            The functions, if the model had such, in a `PartlyKnown` if it had one.
         progress
             As in `FTLRegressor.load`.
         """
@@ -87,8 +92,8 @@ class CheckpointedModel(WorldModel):
         """All that a checkpoint keeps, by name."""
         return {
             "n_transitions": self.n_transitions,
-            "termination": "function" if callable(self.termination) else self.termination,
-            "reward": "function" if callable(self.reward) else self.reward,
+            "termination": kind_of(self.termination),
+            "reward": kind_of(self.reward),
             **nested("observation_space", _space_state(self.observation_space)),
             **nested("action_space", _space_state(self.action_space)),
             **self._state(),
@@ -131,18 +136,22 @@ def _space_of_task(
     return space
 
 
-def _rule(saved: StateReader, name: str, function: Any) -> Any:
-    """A word as it was saved, or the function that replaces the one that could not be."""
-    words = ("learned", "never", "function") if name == "termination" else ("learned", "function")
-    word = saved.word(name, words)
-    if word == "function" and not callable(function):
+def _rule(saved: StateReader, name: str, given: Any) -> Any:
+    """A word as it was saved, or what replaces the function that could not be."""
+    word = saved.word(name, _RULES[name])
+    if word == "function" and not callable(given):
         raise ValueError(
-            f"{name}={function!r}: the model was saved with a function of its own, which a file "
+            f"{name}={given!r}: the model was saved with a function of its own, which a file "
             f"cannot hold; pass {name}=that function."
         )
-    if word != "function" and function is not None:
-        raise ValueError(f"{name}={function!r} was given, but the model has {name}={word!r}.")
-    return function if word == "function" else word
+    if word == "part" and not isinstance(given, PartlyKnown):
+        raise ValueError(
+            f"{name}={given!r}: the model was saved with a PartlyKnown, whose function a file "
+            f"cannot hold; pass {name}=PartlyKnown(that function)."
+        )
+    if given is None or kind_of(given) == word:
+        return word if given is None else given
+    raise ValueError(f"{name}={given!r} was given, but the model has {name}={word!r}.")
 
 
 def _space_state(space: spaces.Space[Any]) -> State:

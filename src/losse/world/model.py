@@ -13,13 +13,20 @@ from gymnasium import spaces
 from losse.interrupts import deferred_interrupts
 from losse.locking import Guarded
 from losse.typing import Array
+from losse.world.known import (
+    Function,
+    Known,
+    PartlyKnown,
+    learned_part,
+    require_reward,
+    require_termination,
+)
 from losse.world.rollout import Policy, Rollout, roll_out
 from losse.world.spaces import flat, numbers, require_moderate
 from losse.world.transitions import Transitions, Values
 
-Function = Callable[[Values, Values, Values], npt.ArrayLike]
-"""A function of (obs, actions, next_obs), batches in the environment's units: a value per row."""
-
+Steps = tuple[Values, Values, Values]
+"""Batches of observations, actions and next observations."""
 Imagined = tuple[Values, Array, npt.NDArray[np.bool_]]
 
 
@@ -41,7 +48,8 @@ class WorldModel(Guarded, ABC):
         ``"never"``: no step does. A function of (obs, actions, next_obs), all batches, to one
         boolean per row: it decides.
     reward
-        ``"learned"``, or a function of (obs, actions, next_obs) to one number per row.
+        ``"learned"``, or a function of (obs, actions, next_obs) to one number per row. A
+        `PartlyKnown` knows a part of it, such as the cost of the actions; the rest is learned.
 
     Attributes
     ----------
@@ -66,12 +74,12 @@ class WorldModel(Guarded, ABC):
         action_space: spaces.Space[Any],
         *,
         termination: str | Function = "learned",
-        reward: str | Function = "learned",
+        reward: Known = "learned",
     ) -> None:
         self.observations = flat("observation_space", observation_space)
         self.actions = flat("action_space", action_space)
-        _check_choice("termination", termination, ("learned", "never"))
-        _check_choice("reward", reward, ("learned",))
+        require_termination(termination)
+        require_reward(reward)
         self.observation_space = observation_space
         self.action_space = action_space
         self.termination = termination
@@ -96,7 +104,7 @@ class WorldModel(Guarded, ABC):
         n = len(rows)
         if n == 0:
             return
-        targets = self._targets(rows)
+        targets = self._targets(rows, (obs, actions, next_obs))
         with self.changing(), deferred_interrupts():
             self._learn(rows.obs, rows.actions, targets)
             self.n_transitions += n
@@ -243,12 +251,17 @@ class WorldModel(Guarded, ABC):
             "out return_std and max_std."
         )
 
-    def _targets(self, rows: Transitions) -> Array:
-        """Targets of checked rows: the change of the state, and what else is learned."""
+    def _targets(self, rows: Transitions, steps: Steps) -> Array:
+        """Targets of checked rows: the change of the state, and what else is learned.
+
+        ``steps`` are the observations and actions of the rows as they were given.
+        """
         n, d = rows.obs.shape
         targets = np.empty((n, self._n_targets))
         np.subtract(rows.next_obs, rows.obs, out=targets[:, :d])
-        if self.reward == "learned":
+        if isinstance(self.reward, PartlyKnown):
+            targets[:, d] = rows.rewards - self._said("reward.part", self.reward.part, steps, n)
+        elif self.reward == "learned":
             targets[:, d] = rows.rewards
         if self.termination == "learned":
             targets[:, -1] = rows.terminated
@@ -256,34 +269,39 @@ class WorldModel(Guarded, ABC):
 
     @property
     def _n_targets(self) -> int:
-        learned = (self.reward == "learned") + (self.termination == "learned")
-        return self.observations.width + learned
+        rules = self.reward, self.termination
+        return self.observations.width + sum(learned_part(rule) is not None for rule in rules)
 
     def _outcome(
         self, obs: Values, actions: Values, next_obs: Values, targets: Array
     ) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Rewards and terminations, as predicted or as the given functions say."""
-        n = len(targets)
-        if callable(self.reward):
-            given = self.observations.cast(obs), self.actions.cast(actions), next_obs
-            rewards = _column("the result of reward", self.reward(*given), n)
-            require_moderate("the result of reward", rewards)
+        n, steps = len(targets), (obs, actions, next_obs)
+        if isinstance(self.reward, PartlyKnown):
+            rest = targets[:, self.observations.width]
+            rewards = rest + self._said("reward.part", self.reward.part, steps, n)
+        elif callable(self.reward):
+            rewards = self._said("reward", self.reward, steps, n)
         else:
             rewards = targets[:, self.observations.width].copy()
         if callable(self.termination):
-            given = self.observations.cast(obs), self.actions.cast(actions), next_obs
+            given = self._in_space(steps)
             return rewards, _booleans("the result of termination", self.termination(*given), n)
         if self.termination == "never":
             return rewards, np.zeros(n, dtype=bool)
         return rewards, targets[:, -1] > 0.5
 
+    def _said(self, name: str, reward: Function, steps: Steps, n_rows: int) -> Array:
+        """Rewards that a function says, checked."""
+        said = _column(f"the result of {name}", reward(*self._in_space(steps)), n_rows)
+        require_moderate(f"the result of {name}", said)
+        return said
 
-def _check_choice(name: str, value: Any, words: tuple[str, ...]) -> None:
-    if not (callable(value) or (isinstance(value, str) and value in words)):
-        known = ", ".join(f'"{word}"' for word in words)
-        raise ValueError(
-            f"{name}={value!r} is not known: use {known} or a function of (obs, actions, next_obs)."
-        )
+    def _in_space(self, steps: Steps) -> Steps:
+        """Batches as functions get them: in the dtypes of the spaces."""
+        obs, actions, next_obs = steps
+        cast = self.observations.cast
+        return cast(obs), self.actions.cast(actions), cast(next_obs)
 
 
 def _column(name: str, values: Any, n_rows: int) -> Array:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +12,7 @@ import jax.numpy as jnp
 from losse.jax.encoding import times
 from losse.jax.model import Grids
 from losse.scaling import LIMIT
+from losse.world.known import Function, Known, PartlyKnown
 
 Step = tuple[jax.Array, jax.Array, jax.Array]
 
@@ -56,8 +55,8 @@ class Dynamics:
     n_actions: int
     first: int
     per_action: bool
-    reward: str | Callable[..., Any]
-    termination: str | Callable[..., Any]
+    reward: Known
+    termination: str | Function
 
     def step(self, obs: jax.Array, actions: jax.Array) -> Step:
         """Next observations, rewards and terminations of rows, in the environment's units.
@@ -75,7 +74,10 @@ class Dynamics:
         width = states.shape[1]
         changed = jnp.clip(states + targets[:, :width], self.low, self.high)
         next_obs = changed.reshape(obs.shape)
-        if callable(self.reward):
+        if isinstance(self.reward, PartlyKnown):
+            part = jnp.asarray(self.reward.part(obs, actions, next_obs), targets.dtype)
+            rewards = targets[:, width] + part
+        elif callable(self.reward):
             rewards = jnp.asarray(self.reward(obs, actions, next_obs), targets.dtype)
         else:
             rewards = targets[:, width]

@@ -18,9 +18,9 @@ from losse.jax.model import precision
 from losse.typing import Array
 from losse.world.jax.dynamics import Dynamics
 from losse.world.jax.learner import JaxLearner, grids_of
+from losse.world.known import Function, Known, PartlyKnown
 from losse.world.losse.learners import PLANE, paper
 from losse.world.losse.model import LosseWorldModel
-from losse.world.model import Function
 
 LARGEST = 1e15
 """Largest number that is learned: sums of squares of more leave the range of single precision."""
@@ -79,7 +79,7 @@ class JaxWorldModel(LosseWorldModel):
         action_space: spaces.Space[Any],
         *,
         termination: str | Function = "learned",
-        reward: str | Function = "learned",
+        reward: Known = "learned",
         regressor: FTLRegressor | str | None = None,
         per_action: bool = True,
         warm_up: int = 500,
@@ -96,7 +96,8 @@ class JaxWorldModel(LosseWorldModel):
             warm_up=warm_up,
             seed=seed,
         )
-        for name, rule in (("reward", reward), ("termination", termination)):
+        said = reward.part if isinstance(reward, PartlyKnown) else reward
+        for name, rule in (("reward", said), ("termination", termination)):
             if callable(rule):
                 _require_compilable(name, rule, observation_space, action_space)
         self._dynamics: Dynamics | None = None

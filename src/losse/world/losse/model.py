@@ -21,9 +21,9 @@ from losse.locking import UNCOPIED, locked
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
+from losse.world.known import Function, Known, learned_part
 from losse.world.losse.inputs import Inputs
 from losse.world.losse.learners import Learners, Past, scales_itself, settings_of
-from losse.world.model import Function
 from losse.world.spaces import flat
 
 GROWTH = 2
@@ -92,7 +92,7 @@ class LosseWorldModel(CheckpointedModel):
         action_space: spaces.Space[Any],
         *,
         termination: str | Function = "learned",
-        reward: str | Function = "learned",
+        reward: Known = "learned",
         regressor: FTLRegressor | str | None = None,
         per_action: bool = True,
         warm_up: int = 500,
@@ -197,8 +197,11 @@ class LosseWorldModel(CheckpointedModel):
                 "others that are made from it with like()."
             )
         for name in ("reward", "termination"):
-            if (getattr(self, name) == "learned") != (getattr(other, name) == "learned"):
-                raise ValueError(f"other.{name} is not as in this model: learned, or not, in both.")
+            mine, theirs = (learned_part(getattr(model, name)) for model in (self, other))
+            if mine != theirs:
+                raise ValueError(
+                    f"other.{name} is not as in this model: learned, in part, or not, in both."
+                )
         if self.per_action != other.per_action or not self.inputs.same(other.inputs):
             raise ValueError(
                 "other scales its inputs differently, or differs in per_action: make it with "
@@ -224,7 +227,9 @@ class LosseWorldModel(CheckpointedModel):
         if happened is None:
             return None
         rows = self.checked(*happened)
-        return self.inputs.matrix(rows.obs, rows.actions), rows.actions, self._targets(rows)
+        steps = happened.obs, happened.actions, happened.next_obs
+        targets = self._targets(rows, steps)
+        return self.inputs.matrix(rows.obs, rows.actions), rows.actions, targets
 
     def _start_again(self, rows: Rows) -> None:
         """Learn the scaling from all rows so far, and then the rows."""

@@ -15,7 +15,7 @@ from losse.checks import check_count, check_positive
 from losse.storage.state import State, StateReader, nested
 from losse.typing import Array
 from losse.world.checkpoint import SPACES, CheckpointedModel
-from losse.world.model import Function
+from losse.world.known import Function, Known, learned_part
 from losse.world.neural.learners import Learner, Online, Replay, Synaptic
 from losse.world.neural.memories import MEMORIES, Everything, Reservoir
 from losse.world.neural.network import Network, parameter_shapes, predict
@@ -105,7 +105,7 @@ class NeuralWorldModel(CheckpointedModel):
         *,
         memory: str = "full-replay",
         termination: str | Function = "learned",
-        reward: str | Function = "learned",
+        reward: Known = "learned",
         hidden: Sequence[int] | None = None,
         learning_rate: float = 1e-3,
         batch_size: int | None = None,
@@ -200,9 +200,8 @@ class NeuralWorldModel(CheckpointedModel):
     def _settings(cls, saved: StateReader, task: Mapping[str, Any]) -> dict[str, Any]:
         hidden = saved.counts("hidden", at_most=_WIDEST)
         observations, actions = (flat(name, task[name]).width for name in SPACES)
-        n_targets = observations + sum(
-            task[name] == "learned" for name in ("reward", "termination")
-        )
+        rules = task["reward"], task["termination"]
+        n_targets = observations + sum(learned_part(rule) is not None for rule in rules)
         widths = [observations + actions, *hidden, n_targets]
         for i, shape in enumerate(parameter_shapes(widths)):
             saved.part("learner").require_shape(f"leaf{i}", shape, np.float32)
