@@ -36,6 +36,7 @@ Section = Literal[
     "uncertainty",
     "kernels",
     "startup",
+    "threads",
 ]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 ABOUT = """\

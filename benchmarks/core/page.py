@@ -89,6 +89,10 @@ TABLES: Mapping[str, Sequence[Row]] = {
             "start-up to the first prediction, relative to NumPy's and scikit-learn's",
             ("start-up to the first prediction, beyond NumPy and scikit-learn",),
         ),
+        Row(
+            "recommended model, usual threads of linear algebra relative to one",
+            ("recommended model, threads as they are / one thread, by the clock",),
+        ),
         _LARGE,
         Row(
             "memory at 300 grids, doubles / floats, relative to 5.6 / 3.0 GB",

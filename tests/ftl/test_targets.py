@@ -184,14 +184,15 @@ def test_errors_before_learning_are_equivariant():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "constants"),
+    ("n_rows", "constants", "tolerance"),
     [
-        (200, (10, 100, 1000, 1e6)),
-        (400, (1e6,)),
-        pytest.param(1000, (100, 1e6), marks=pytest.mark.long),
+        (200, (10, 100, 1000, 1e6), 1e-4),
+        (400, (1e6,), 1e-4),
+        # Stages in single precision round differently, and the best of them may be another.
+        pytest.param(1000, (100, 1e6), 5e-3, marks=pytest.mark.long),
     ],
 )
-def test_the_default_model_does_not_mind_a_constant(n_rows, constants):
+def test_the_default_model_does_not_mind_a_constant(n_rows, constants, tolerance):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows + 500, 3))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=len(X))
@@ -200,7 +201,7 @@ def test_the_default_model_does_not_mind_a_constant(n_rows, constants):
         model = FTLRegressor().fit(X[:n_rows], y[:n_rows] + shift)
         scores.append(model.score(X[n_rows:], y[n_rows:] + shift))
     assert scores[0] > 0.93
-    assert scores == pytest.approx([scores[0]] * len(scores), abs=1e-4)
+    assert scores == pytest.approx([scores[0]] * len(scores), abs=tolerance)
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -66,12 +66,11 @@ def run(bench: Bench) -> Outcome:
     )
 
 
-def launch(code: str, env: dict[str, str]) -> tuple[float, str]:
+def launch(code: str, env: dict[str, str], *arguments: str) -> tuple[float, str]:
     """Run code in a fresh interpreter: its wall time and what it printed."""
     begin = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, check=True, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
     return time.perf_counter() - begin, done.stdout.strip()
 
 

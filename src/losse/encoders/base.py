@@ -16,6 +16,7 @@ from losse.checks import check_count, check_weights
 from losse.encoders.features import Features
 from losse.scaling import LIMIT, Scaling, bounded, standard
 from losse.storage.state import State, StateReader
+from losse.threads import one_thread
 from losse.typing import Array
 from losse.work import Work, finished
 
@@ -53,7 +54,8 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def freeze(self, X: Array, Y: Array | None, weights: Array) -> None:
         """What `fit` does, for checked rows, targets (where they matter) and weights."""
-        finished(self.freezing(X, Y, weights))
+        with one_thread():
+            finished(self.freezing(X, Y, weights))
 
     def freezing(self, X: Array, Y: Array | None, weights: Array) -> Work[None]:
         """What `freeze` does, as work in units."""

@@ -25,6 +25,7 @@ from losse.ftl.leader import Leader
 from losse.ftl.settings import Settings
 from losse.ftl.targets import new_targets
 from losse.storage.state import State, StateReader, nested
+from losse.threads import one_thread
 from losse.typing import Array
 from losse.work import Work
 
@@ -105,13 +106,14 @@ class Build:
         before = self.units, self._credit, self._chunks[:]
         self._credit += payment * HASTE ** (self._urgent + (self.n_samples < EARLY))
         try:
-            if self._work is None:
-                self._work = self._making()
-                for _ in range(self.units):
-                    next(self._work)
-            while self._credit > 0:
-                self._credit -= next(self._work) + OVERHEAD
-                self.units += 1
+            with one_thread():
+                if self._work is None:
+                    self._work = self._making()
+                    for _ in range(self.units):
+                        next(self._work)
+                while self._credit > 0:
+                    self._credit -= next(self._work) + OVERHEAD
+                    self.units += 1
         except StopIteration as end:
             leader: Leader = end.value
             return leader

@@ -23,6 +23,7 @@ from losse.ftl.settings import Settings
 from losse.ftl.solvers import new_solver
 from losse.ftl.targets import Targets
 from losse.storage.state import State, StateReader, nested
+from losse.threads import one_thread
 from losse.typing import Array
 from losse.work import Work, blocks
 
@@ -146,10 +147,17 @@ class Leader:
         """
         if self.total == 0.0:  # all was unlearned
             return self.predict(X), np.zeros(len(X)), np.full(self.targets.n_outputs, np.inf)
-        posterior = self._posterior
-        if posterior is None or not posterior.serves:
-            self._posterior = posterior = None  # room for the next
-            self._posterior = posterior = new_posterior(self.encoder, self._solver, self.targets)
+        with self._threads(len(X)):
+            posterior = self._posterior
+            if posterior is None or not posterior.serves:
+                self._posterior = posterior = None  # room for the next
+                posterior = new_posterior(self.encoder, self._solver, self.targets)
+                self._posterior = posterior
+            return self._uncertainty(posterior, X, unit, discount)
+
+    def _uncertainty(
+        self, posterior: Posterior, X: Array, unit: float, discount: float
+    ) -> tuple[Array, Array, Array]:
         step = self.rows_at_once
         parts = (X[first : first + step] for first in range(0, len(X), step))
         try:
@@ -164,6 +172,9 @@ class Leader:
         mean = self.targets.mean(self._solver.memory)
         predictions = self.targets.predictions(np.concatenate(outputs), mean)
         return predictions, np.concatenate(leverages), noise[-1]
+
+    def _threads(self, n_rows: int) -> one_thread:
+        return one_thread(min(n_rows, self.encoder.dimension))
 
     def squared_errors(self) -> Array:
         """Sum of w (y - prediction)^2 of all rows, per output."""
@@ -180,10 +191,11 @@ class Leader:
 
         Returns the leverages that the rows had before, zero where the solver does not say.
         """
-        if len(rows) <= self.rows_at_once:
-            return self._learn_part(rows, spread)
-        parts = rows.parts(self.rows_at_once)
-        return np.concatenate([self._learn_part(part, spread) for part in parts])
+        with self._threads(len(rows)):
+            if len(rows) <= self.rows_at_once:
+                return self._learn_part(rows, spread)
+            parts = rows.parts(self.rows_at_once)
+            return np.concatenate([self._learn_part(part, spread) for part in parts])
 
     def building(self, rows: Rows, tested: int) -> Work[None]:
         """Take the first rows in, as work in units; the last ``tested`` judge ridges.
