@@ -203,3 +203,15 @@ def test_nonsense_is_refused(options, error):
     (name,) = options
     with pytest.raises(error, match=f"{name}="):
         LosseEncoder(**options).fit(X)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 4, 5, 8, 9, 12, 13, 16, 17, 30])
+def test_only_columns_that_matter_are_predicted(n_outputs):
+    width = -(-n_outputs // 8) * 8
+    X = RNG.normal(size=(70, 3))
+    encoder = LosseEncoder(5, 6, 2, scaling=None).fit(X)
+    W, out = np.zeros((encoder.dimension, width)), np.full((70, width), np.nan)
+    W[:, :n_outputs] = RNG.normal(size=(encoder.dimension, n_outputs))
+    encoder.times(X, W, out, n_outputs)
+    expected = encoder.transform(X) @ W[:, :n_outputs]
+    np.testing.assert_allclose(out[:, :n_outputs], expected, atol=1e-12)

@@ -85,7 +85,7 @@ def small_kernels(bench: Bench) -> list[Kernel]:
         ),
         Kernel(
             "predict from inputs",
-            lambda: encoder.times(X[:TILE], W, out[:TILE]),
+            lambda: encoder.times(X[:TILE], W, out[:TILE], S),
             TILE * (8 * F + 8 * S) + 8 * D * S,
             TILE * (2 * F * axes + 30 * axes + 2 * K * S),
             "bytes n (8 F + 8 S) + 8 D S; flops n (2 F + 30) axes + 2 n K S",

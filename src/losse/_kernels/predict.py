@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from losse._kernels.block import LINE_OF, VECTOR, add_products, read, read_block, write_block, zeros
+from losse._kernels.block import VECTOR, add_products, read, read_block, write_block, zeros
 from losse._kernels.encode import TILE, corners, project_rows
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, add, aligned_rows, load, multiply_add, splat, store
 
-# Vectors in two lines.
+# Vectors in two lines, and in fewer: steps of a line, of half a line or of a vector.
 _WIDE = (0,) * (128 // VECTOR)
+_STEP = max(1, len(_WIDE) // 4)
+_ONE, _TWO, _THREE = (_WIDE[: k * _STEP] for k in (1, 2, 3))
 
 
 @kernel
@@ -84,29 +86,36 @@ def _add_grids(W, n_grids, edges, cells, room, weights, rows, q, columns, out, s
 
 
 @kernel
-def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, out):  # type: ignore[no-untyped-def]
+def interpolate(X, shift, scale, limit, projection, n_grids, n_bins, W, columns, out):  # type: ignore[no-untyped-def]
     """phi(x)^T W for Losse features on two-dimensional grids, without writing phi down.
 
     A prediction is bilinear interpolation in each grid's table of weights, summed over grids. Some
     rows at a time go through the grids, so that a table stays in the nearest cache meanwhile.
-    W and out have rows of whole lines.
+    W and out have rows of whole lines, of which the first ``columns`` matter: others are left as
+    they are, but for those that share a vector with these.
     """
-    S = W.shape[1]
     edges = n_bins + 1
     n = X.shape[0]
     most, room = min(TILE, n), -(-n_grids // LANES) * LANES
     Z, H = np.empty((most, X.shape[1])), aligned_rows(most, 2 * room)
     H[:] = 0.0
     cells, weights = np.empty((most, room), dtype=np.int32), aligned_rows(most, 4 * room)
-    flat, wide = cells.reshape(-1), len(_WIDE) * (VECTOR // 8)
+    flat, lanes = cells.reshape(-1), VECTOR // 8
+    wide, step = len(_WIDE) * lanes, _STEP * lanes
     for start in range(0, n, TILE):
         rows = min(TILE, n - start)
         project_rows(X, start, rows, shift, scale, limit, projection, True, Z, H)
         for r in range(rows):
             corners(H, r, n_bins, cells, weights)
         q = 0
-        while q + wide <= S:
-            _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _WIDE, out, start)
+        while q < columns:
+            left = columns - q
+            if left > 3 * step:
+                _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _WIDE, out, start)
+            elif left > 2 * step:
+                _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _THREE, out, start)
+            elif left > step:
+                _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _TWO, out, start)
+            else:
+                _add_grids(W, n_grids, edges, flat, room, weights, rows, q, _ONE, out, start)
             q += wide
-        if q < S:
-            _add_grids(W, n_grids, edges, flat, room, weights, rows, q, LINE_OF, out, start)

@@ -96,8 +96,11 @@ class Encoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Features of the kind that this encoder makes, without a row."""
         return self.encode(np.empty((0, self.n_features_in_)))
 
-    def times(self, X: Array, W: Array, out: Array) -> None:
-        """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
+    def times(self, X: Array, W: Array, out: Array, columns: int | None = None) -> None:
+        """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines.
+
+        The first ``columns`` are needed, or all; others of ``out`` may be left as they are.
+        """
         for start in range(0, len(X), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             self.encode(X[rows]).times(W, out[rows])

@@ -56,13 +56,13 @@ class SoftGridEncoder(GridEncoder):
             values[:, -count:] = terms
         return SparseFeatures(indices, values, self.dimension)
 
-    def times(self, X: Array, W: Array, out: Array) -> None:
-        """out = Phi(X) W for checked rows; W and out have rows padded to whole cache lines."""
+    def times(self, X: Array, W: Array, out: Array, columns: int | None = None) -> None:
         if self.grid_dim != 2:
             super().times(X, W, out)
             return
         rows, terms = self._seen(X)
-        interpolate(rows, *self._input_map, self.n_grids, self.n_bins, W, out)
+        columns = columns or W.shape[1]
+        interpolate(rows, *self._input_map, self.n_grids, self.n_bins, W, columns, out)
         if terms is not None:
             out += terms @ W[-terms.shape[1] :]
 

@@ -54,7 +54,7 @@ class Predictor:
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
         out = aligned((len(X), self.weights.shape[1]))
-        self.encoder.times(X, self.weights, out)
+        self.encoder.times(X, self.weights, out, self.targets.n_columns)
         return self.targets.predictions(out, self.mean)
 
 

@@ -73,7 +73,8 @@ class Posterior(ABC):
     def _predict(self, X: Array) -> tuple[Array, Array]:
         """W^T phi and phi^T (A + lambda I)^-1 phi per row."""
         predictions = aligned((len(X), self._solver.weights.shape[1]))
-        self._encoder.times(X, self._solver.weights, predictions)
+        columns = self._targets.n_columns
+        self._encoder.times(X, self._solver.weights, predictions, columns)
         return predictions, self._leverage(self._encoder.encode(X))
 
     def _find_noise(self, unit: float, discount: float) -> Array:

@@ -53,7 +53,7 @@ class ReachedCells(LosseEncoder):
         features = super().encode(X)
         return SparseFeatures(self._position[features.indices], features.values, self.dimension)
 
-    def times(self, X: Array, W: Array, out: Array) -> None:
+    def times(self, X: Array, W: Array, out: Array, columns: int | None = None) -> None:
         """out = Phi(X) W for checked rows."""
         Encoder.times(self, X, W, out)
 
