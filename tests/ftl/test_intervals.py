@@ -115,6 +115,39 @@ def test_rows_left_out_have_the_errors_of_models_without_them(n):
         assert found.leverages[k] == pytest.approx(leverage, rel=0.3)
 
 
+def test_rows_left_out_of_an_interpolation_have_their_errors_too():
+    """With so small a ridge, 1 - w h is below the rounding of h."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 100)), rng.normal(size=(20, 1))
+
+    def leader(rows):
+        encoder = FourierEncoder(400).fit(x)
+        made = Leader(Settings(encoder, ridge=1e-13), encoder, Targets(1))
+        made.learn(rows, lambda: np.ones(1))
+        return made
+
+    rows = Rows(x, y, np.ones(20))
+    found = finished(leader(rows).left_out(rows))
+    for k in range(20):
+        without = leader(rows.take(np.arange(20) != k))
+        error = y[k] - without.predict(x[k : k + 1])[0]
+        assert found.errors[k] == pytest.approx(error, rel=0.1)
+        leverage = without.uncertainty(x[k : k + 1], 1.0, 1.0)[1][0]
+        assert found.leverages[k] == pytest.approx(leverage, rel=0.2)
+
+
+def test_deviations_of_an_interpolation_are_those_of_its_errors():
+    """Residuals are then below the rounding of the memories; the noise is found without it."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2020, 100)), rng.normal(size=2020)
+    model = FTLRegressor(FourierEncoder(400), ridge=1e-9).fit(x[:20], y[:20])
+    assert np.abs(model.predict(x[:20]) - y[:20]).max() < 1e-4
+    mean, std = model.predict(x[20:], return_std=True)
+    assert np.median(std) == pytest.approx(np.std(y[20:] - mean), rel=0.5)
+    low, high = model.predict_interval(x[20:], 0.8)
+    assert np.mean((low <= y[20:]) & (y[20:] <= high)) == pytest.approx(0.8, abs=0.15)
+
+
 def test_without_errors_it_is_the_normal_interval():
     model = FTLRegressor(ENCODERS[0], solver="sparse", ridge=1e-3).fit(X, Y)
     mean, std = model.predict(X, return_std=True)

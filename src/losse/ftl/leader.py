@@ -34,7 +34,7 @@ _ENCODING = 5e5
 # Rows whose leverages are found together, at least.
 _LEFT_OUT = 32
 SMALLEST_REST = 1e-6
-"""Share that a row leaves to others of what it is predicted, at least."""
+"""Share that a row leaves to others of what it is predicted, at least; less may be rounding."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,11 @@ class Leader:
             known = self._solver.leverages(features)
             if known is None:
                 return None
-            rest = np.maximum(1.0 - rows.weights[part] * known, SMALLEST_REST)
+            rest = 1.0 - rows.weights[part] * known
+            small = rest < SMALLEST_REST
+            if small.any():
+                samples = self._solver.samples
+                rest[small] = SMALLEST_REST if samples is None else samples.rests(features)[small]
             out = aligned((len(features), self._solver.weights.shape[1]))
             features.times(self._solver.weights, out)
             predictions = self.targets.predictions(out, self.targets.mean(self._solver.memory))

@@ -81,7 +81,7 @@ class Posterior(ABC):
         solver, targets = self._solver, self._targets
         total = self._memory.total / unit
         used = self._memory.dimension - self._penalty * self._trace()  # tr A (A + lambda I)^-1
-        errors = targets.squared_errors(self._memory, solver.weights)
+        errors = self._squared_errors()
         if used >= total and not self.exact:
             # The most likely noise under the prior: a lower figure, but one that needs no trace.
             W = targets.less_mean(solver.weights, targets.mean(self._memory))
@@ -91,6 +91,10 @@ class Posterior(ABC):
         noise = targets.scale**2 * errors[: targets.n_outputs] / (unit * freedom)
         # A single row is its own mean, and says nothing of the noise.
         return np.where((noise == 0.0) & (total <= 1.0), np.inf, noise)
+
+    def _squared_errors(self) -> Array:
+        """Sum of w (y - prediction)^2 per output, in the units of the sums, padded like B."""
+        return self._targets.squared_errors(self._memory, self._solver.weights)
 
     @property
     @abstractmethod

@@ -1,5 +1,7 @@
 """`SamplePosterior`: from all samples, while they are at hand."""
 
+import numpy as np
+
 from losse.encoders import Encoder
 from losse.encoders.features import Features
 from losse.ftl.posterior.base import Posterior
@@ -33,6 +35,11 @@ class SamplePosterior(Posterior):
 
     def _follow(self) -> None:
         self._inverse_trace = self._samples.inverse_trace(self._inverse_trace)
+
+    def _squared_errors(self) -> Array:
+        mean = self._targets.mean(self._memory)
+        errors = self._targets.less_mean(self._samples.residuals(), mean)
+        return np.asarray((errors**2).sum(axis=0))
 
     def _trace(self) -> float:
         samples = self._samples

@@ -89,6 +89,21 @@ class SampleSpace:
         squares = (features.values**2).sum(axis=1) - (cross**2).sum(axis=0)
         return np.asarray(squares / self._ridge)
 
+    def rests(self, features: Features) -> Array:
+        """1 - w phi^T (A + lambda I)^-1 phi of samples that leave little to others.
+
+        Without its rounding: this is lambda times the sample's entry in the diagonal of
+        (Phi Phi^T + lambda I)^-1. Which sample it is says its prediction, nearly its own target.
+        """
+        L = self._factor[: self.size, : self.size]
+        shares = self.features.gram(features)
+        solve_lower(L, shares)
+        solve_lower(L, shares, transposed=True)
+        columns = np.zeros_like(shares)
+        columns[abs(shares).argmax(axis=0), np.arange(len(features))] = 1.0
+        solve_lower(L, columns)
+        return np.asarray(self._ridge * (columns**2).sum(axis=0))
+
     def inverse_trace(self, known: InverseTrace | None = None) -> InverseTrace:
         """Trace of (Phi Phi^T + lambda I)^-1, starting from an earlier one.
 
@@ -191,13 +206,22 @@ class SampleSpace:
 
     def leader(self) -> Array:
         """The weights that fit the samples best, (D, S)."""
-        n = self.size
-        dual = self._half[:n].copy()
-        solve_lower(self._factor[:n, :n], dual, transposed=True)
-        features = self.features
+        dual, features = self._dual(), self.features
         W = aligned((features.dimension, dual.shape[1]))
-        features.add_transposed(dual, np.ones(n), W)
+        features.add_transposed(dual, np.ones(self.size), W)
         return W
+
+    def residuals(self) -> Array:
+        """Targets less their predictions, each row times the root of its weight.
+
+        As lambda (Phi Phi^T + lambda I)^-1 Y, so that rounding hides none of a near interpolation.
+        """
+        return self._ridge * self._dual()
+
+    def _dual(self) -> Array:
+        dual = self._half[: self.size].copy()
+        solve_lower(self._factor[: self.size, : self.size], dual, transposed=True)
+        return dual
 
     def leader_for(self, ridge: float) -> Array:
         """The weights that fit best for another lambda, (D, S)."""
