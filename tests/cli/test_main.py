@@ -4,7 +4,7 @@ import sys
 import pytest
 
 import losse.cli
-from losse.cli import COMMANDS, main
+from losse.cli import BROKEN_PIPE, COMMANDS, main
 
 
 def test_help_names_every_command(capsys):
@@ -31,6 +31,18 @@ def test_help_imports_nothing_heavy():
         "sys.exit(any(m in sys.modules for m in ('numba', 'sklearn', 'scipy', 'matplotlib')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["--help", "train --help", "info --help"])
+def test_output_that_nobody_reads_is_no_error(command):
+    ran = subprocess.Popen(
+        [sys.executable, "-u", "-m", "losse", *command.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    ran.stdout.close()
+    assert ran.communicate()[1] == b""
+    assert ran.returncode == BROKEN_PIPE
 
 
 def test_an_unknown_command_is_refused(capsys):

@@ -15,6 +15,8 @@ from losse.extras import missing
 
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended."""
+BROKEN_PIPE = 141
+"""Exit code of a command whose output nobody reads any more."""
 
 TRIAL_BYTES = 1 << 20
 """Bytes that a folder for results must have room for, at least."""
@@ -101,7 +103,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     usage: losse [--version] [--debug] <command> [--help] [options]
     ...
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        _dispatch(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _require_broken_output()
+        raise SystemExit(BROKEN_PIPE) from None
+
+
+def _dispatch(given: Sequence[str]) -> None:
     debug = DEBUG in given
     name, *rest = [one for one in given if one != DEBUG] or ["--help"]
     if name in HELP:
@@ -112,6 +122,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run(name, rest, debug)
     else:
         fail(f"unknown command {name!r}; choose from: {', '.join(COMMANDS)}")
+
+
+def _require_broken_output() -> None:
+    """Raise the `BrokenPipeError` at hand unless nobody reads the output any more, as in `| head`.
+
+    What is still to be written then goes nowhere, so that Python does not complain when it ends.
+    """
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    else:
+        raise
 
 
 def fail(message: str) -> NoReturn:
@@ -160,6 +183,8 @@ def _run(name: str, arguments: list[str], debug: bool) -> None:
         raise
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:
+        raise
     except Exception as error:
         if debug:
             raise
