@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 LARGE = 4096
 """Shorter side of products from which on more threads are worth their while."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may compute, too
 _before: list[tuple[Any, int]] = []
 _depth = 0
 
@@ -66,8 +66,8 @@ def _enter() -> None:
         if _depth == 0:
             for library in _libraries():
                 if (number := library.get_num_threads()) and number > 1:
+                    _before.append((library, number))  # first, so that Ctrl-C loses no number
                     library.set_num_threads(1)
-                    _before.append((library, number))
         _depth += 1
 
 
@@ -76,9 +76,9 @@ def _leave() -> None:
     with _lock:
         _depth -= 1
         if _depth == 0:
-            while _before:
-                library, number = _before.pop()
+            for library, number in _before:
                 library.set_num_threads(number)
+            _before.clear()
 
 
 @cache

@@ -7,7 +7,7 @@ from losse._kernels.encode import TILE, corners, project_rows
 from losse._kernels.jit import kernel
 from losse._kernels.simd import LANES, add, aligned_rows, load, multiply_add, splat, store
 
-# Vectors in two lines, and in fewer: steps of a line, of half a line or of a vector.
+# Vectors in two lines, and in one, two and three steps of half a line, or a line where that is one.
 _WIDE = (0,) * (128 // VECTOR)
 _STEP = max(1, len(_WIDE) // 4)
 _ONE, _TWO, _THREE = (_WIDE[: k * _STEP] for k in (1, 2, 3))
