@@ -21,7 +21,7 @@ from losse.paper.control import (
 )
 from losse.paper.control.summary import interquartile
 from losse.runs.experiment import SWEEP_SEED, folder_of
-from losse.runs.record import Record
+from losse.runs.record import Record, key_of
 from losse.runs.runner import reproduce
 from losse.runs.store import read_records
 
@@ -258,6 +258,14 @@ def test_options_of_presets_say_nothing_of_what_is_not_in_use():
     assert used == {k: v for k, v in asdict(tuned.dyna).items() if k != "sure_share"}
     unsure = replace(tuned, dyna=replace(tuned.dyna, sure_share=0.9))
     assert tasks.preset_options(unsure, None, 10)["dyna"] == used | {"sure_share": 0.9}
+
+
+def test_published_runs_are_those_that_the_experiment_asks_for():
+    """A new option that is not in use must not change the keys of what was computed before."""
+    folder = Path(__file__).parents[2] / "results" / continuous_control.NAME
+    for record in read_records(folder):
+        options = continuous_control.options_of(record.method, str(record.setting), None)
+        assert key_of(record.method, record.setting, record.seed, options) == record.key
 
 
 def test_a_control_ends_rows_where_losse_is_unsure_and_differs_in_nothing_else():

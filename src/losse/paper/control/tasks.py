@@ -136,7 +136,8 @@ def preset_options(tuned: Training, steps: int | None, evaluations: int) -> dict
     options = plain(replace(tuned, eval_every=max(1, tuned.steps // evaluations)))
     # Only what is in use: records that are older than an option are compared with these.
     options["dyna"] = {name: value for name, value in options["dyna"].items() if value is not None}
-    return {name: value for name, value in options.items() if name not in ("model", "seed")}
+    unused = {"model", "seed"} | ({"reward"} if tuned.reward == "learned" else set())
+    return {name: value for name, value in options.items() if name not in unused}
 
 
 def train_preset(
