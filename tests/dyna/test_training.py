@@ -11,6 +11,7 @@ from stable_baselines3 import DQN, TD3
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from losse.dyna import DynaOptions, load_run
+from losse.dyna.checkpoint import latest_checkpoint
 from losse.dyna.evaluation import EVALUATION_SEED, mean_return
 from losse.dyna.options import Training
 from losse.dyna.progress import COMPILING, EVALUATING, MAKING, TRAINING, TrainingObserver
@@ -213,6 +214,15 @@ def test_a_known_termination_is_known_to_the_model_also_after_it_was_saved(tmp_p
     assert longer.steps == 120
     with pytest.raises(ValueError, match="'MountainCar-v0' end is not known"):
         training(**known | {"env": "MountainCar-v0"})
+
+
+def test_a_run_that_is_older_than_an_option_goes_on(tmp_path):
+    train(training(steps=60, eval_every=60), folder=tmp_path)
+    notes = latest_checkpoint(tmp_path) / "notes.json"
+    known = json.loads(notes.read_text())
+    del known["training"]["reward"]
+    notes.write_text(json.dumps(known))
+    assert train(training(steps=80, eval_every=60), folder=tmp_path, resume=True).steps == 80
 
 
 @pytest.mark.parametrize(

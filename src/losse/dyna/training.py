@@ -162,7 +162,9 @@ def _saved(training: Training, folder: Path) -> TrainingProgress | None:
     except FileNotFoundError:
         return None
     notes = read_notes(folder)
-    asked, found = _flat(plain(training)), _flat(notes["training"])
+    # A run that is older than an option had what is usual now.
+    usual, found = _flat(plain(Training(env=training.env))), _flat(notes["training"])
+    asked, found = _flat(plain(training)), usual | found
     for name, value in asked.items():
         if name != "steps" and found.get(name) != value:
             raise ValueError(
