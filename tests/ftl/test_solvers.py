@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from losse import FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder, TileEncoder
+from losse import (
+    AdaptiveEncoder,
+    FourierEncoder,
+    FTLRegressor,
+    LosseEncoder,
+    ReLUEncoder,
+    TileEncoder,
+)
 from losse.ftl.solvers import conjugate
 from losse.ftl.solvers.sample_space import ridge_excess
 from tests.ftl.reference import algorithm_2, leader, objective, recursive_leader, stream
@@ -195,3 +202,17 @@ def test_a_wrong_ridge_costs_at_most_what_the_bound_says(ratio, seed, penalty):
     best = objective(Phi, Y, right, penalty / 12)
     excess = objective(Phi, Y, wrong, penalty / 12) / best - 1
     assert excess <= ridge_excess(ratio) + 1e-9
+
+
+@pytest.mark.parametrize("encoder", [LosseEncoder(5, 5), AdaptiveEncoder(n_grids=5)])
+@pytest.mark.parametrize("columns", [1, 8])  # whole cache lines, too
+def test_a_prediction_does_not_depend_on_the_other_rows(encoder, columns):
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(9000, 3))  # more than are predicted together
+    targets = np.sin(inputs[:300] @ rng.normal(size=(3, columns)))
+    model = FTLRegressor(encoder).fit(inputs[:300], targets)
+    whole = model.predict(inputs)
+    parts = np.concatenate([model.predict(part) for part in np.array_split(inputs, 7)])
+    np.testing.assert_allclose(whole, parts, rtol=1e-12, atol=1e-12)
+    whole[:] = 0.0  # the caller's own
+    assert np.abs(model.predict(inputs[:5])).min() > 0

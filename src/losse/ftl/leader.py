@@ -29,6 +29,8 @@ from losse.work import Work, blocks
 
 # Active features encoded at once, and gathered for a build: to free more takes milliseconds.
 _CHUNK_ENTRIES, _GATHERED = 1 << 22, 1 << 18
+# Rows predicted at once: their products stay in cache, and new memory would be slower than they.
+_PREDICTED = 4096
 # Operations that take as long as the encoding of a row.
 _ENCODING = 5e5
 # Rows whose leverages are found together, at least.
@@ -53,7 +55,17 @@ class Predictor:
 
     def predict(self, X: Array) -> Array:
         """Predicted targets, (n, n_outputs)."""
-        out = aligned((len(X), self.weights.shape[1]))
+        out = aligned((min(len(X), _PREDICTED), self.weights.shape[1]))
+        if len(X) <= _PREDICTED:
+            return self._part(X, out)
+        found = np.empty((len(X), self.targets.n_outputs))
+        for first in range(0, len(X), _PREDICTED):
+            rows = slice(first, min(first + _PREDICTED, len(X)))
+            found[rows] = self._part(X[rows], out[: rows.stop - first])
+        return found
+
+    def _part(self, X: Array, out: Array) -> Array:
+        """Predictions of some rows, whose products with the weights are written to ``out``."""
         self.encoder.times(X, self.weights, out, self.targets.n_columns)
         return self.targets.predictions(out, self.mean)
 

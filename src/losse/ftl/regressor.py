@@ -189,7 +189,7 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
         with self.lock:
             rows = check_inputs(self, X, reset=False)
             mean, std = self._learner.predict_std(rows)
-            return self._shaped(mean), self._shaped(std)
+            return _shaped(mean, self._single), _shaped(std, self._single)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
         """Lower and upper bounds between which a share of new targets are expected to be.
@@ -226,7 +226,7 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
         with self.lock:
             rows = check_inputs(self, X, reset=False)
             low, high = self._learner.predict_interval(rows, float(coverage))
-            return self._shaped(low), self._shaped(high)
+            return _shaped(low, self._single), _shaped(high, self._single)
 
     def _predicted(self, X: npt.ArrayLike, learned: Learner | Predictor, single: bool) -> Array:
         rows = check_inputs(self, X, reset=False)
@@ -234,8 +234,7 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
             raise ValueError(
                 f"X has {rows.shape[1]} features, but the model {learned.n_features} at present."
             )
-        predictions = learned.predict(rows)
-        return predictions[:, 0].copy() if single else predictions.copy()
+        return _shaped(learned.predict(rows), single)
 
     def _live(self) -> tuple[Learner, bool]:
         return self._learner, self._single
@@ -477,10 +476,6 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
         rows = rows if sample_weight is None or counted.all() else rows.take(counted)
         return rows, counted, targets.ndim == 1
 
-    def _shaped(self, rows: Array) -> Array:
-        """Rows in the shape that targets were given in."""
-        return rows[:, 0].copy() if self._single else rows.copy()
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
 
@@ -509,3 +504,8 @@ def merge_all(models: Iterable[FTLRegressor]) -> FTLRegressor:
     True
     """
     return FTLRegressor.merged(models)
+
+
+def _shaped(rows: Array, single: bool) -> Array:
+    """Rows of numbers, or single numbers, in memory that nothing else holds on to."""
+    return rows[:, 0].copy() if single else np.ascontiguousarray(rows)
