@@ -156,21 +156,22 @@ def _bin_pairs(X, shift, scale, limit, projection, n_grids, n_bins, indices, val
     rows, room, size = min(TILE, n), -(-n_grids // LANES) * LANES, edges * edges
     Z, H = np.empty((rows, X.shape[1])), aligned_rows(rows, 2 * room)
     H[:] = 0.0
-    last_cells, last_weights = np.empty(4 * LANES, dtype=np.int32), aligned_rows(1, 4 * LANES)
-    whole = n_grids // LANES * LANES
+    few_cells, few_weights = np.empty(4 * LANES, dtype=np.int32), aligned_rows(1, 4 * LANES)
     for r in range(n):
         if r % TILE == 0:
             project_rows(X, r, min(TILE, n - r), shift, scale, limit, projection, True, Z, H)
         source, target = 2 * room * (r % TILE), r * values.shape[1]
-        for g in range(0, whole, LANES):
+        if n_grids < LANES:
+            first = _corners_of_eight(H, source, n_bins, few_weights, 0)
+            store_corners(few_cells, 0, first, 0, size, edges)
+            for k in range(4 * n_grids):
+                values[r, k] = few_weights[0, k]
+                indices[r, k] = few_cells[k]
+            continue
+        for each in range(0, n_grids, LANES):
+            g = min(each, n_grids - LANES)  # the last eight may begin with some of those before
             first = _corners_of_eight(H, source + 2 * g, n_bins, values, target + 4 * g)
             store_corners(indices, target + 4 * g, first, g * size, size, edges)
-        if whole < n_grids:
-            first = _corners_of_eight(H, source + 2 * whole, n_bins, last_weights, 0)
-            store_corners(last_cells, 0, first, whole * size, size, edges)
-            for k in range(4 * (n_grids - whole)):
-                values[r, 4 * whole + k] = last_weights[0, k]
-                indices[r, 4 * whole + k] = last_cells[k]
 
 
 @kernel
