@@ -54,6 +54,8 @@ LINE_OF = (0,) * (LINE // VECTOR)
 """As many vectors as a line has."""
 ROWS = (0,) * (8 if VECTOR == LINE else 4)
 """As many rows as give a block of one line enough independent sums, and not too many."""
+TALL = (0,) * 6 if (VECTOR, REGISTERS) == (32, 16) else ROWS
+"""As many rows as keep both multipliers of AVX2 busy with lines of floats; elsewhere the same."""
 WIDE = LINE_OF * (2 if VECTOR == LINE else 1)
 """As many vectors of each of these rows as registers have room for."""
 

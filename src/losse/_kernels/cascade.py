@@ -9,6 +9,7 @@ import numpy as np
 from losse._kernels.block import (
     LINE_OF,
     ROWS,
+    TALL,
     add_products,
     every,
     plus,
@@ -27,7 +28,7 @@ BOUND = 3.0
 
 _FLOATS = LINE // 4
 # Rows that share a block of weights while it is in the nearest cache.
-_TILE = 32
+_TILE = 32 // len(TALL) * len(TALL)
 # Numbers beyond this only differ in how far beyond every bound they are, and float32 ends at 3e38.
 _HUGE = 1e15
 # tanh(x) = x p(x^2) / q(x^2) for |x| <= 7.8, where it is one but for 3e-7; the largest error is
@@ -132,13 +133,13 @@ def stage_outputs(X, directions, offsets, weights, affine, constant, out):  # ty
     F, units = directions.shape
     S = weights.shape[1]
     n = X.shape[0]
-    at_once = len(ROWS)
     V = np.empty((_TILE, F), np.float32)
-    U = aligned_rows(at_once, UNITS // 2).view(np.float32)
+    U = aligned_rows(len(TALL), UNITS // 2).view(np.float32)
     total = aligned_rows(_TILE, S // 2).view(np.float32)
     for start in range(0, n, _TILE):
         count = min(_TILE, n - start)
-        whole = count // at_once * at_once
+        tall = count // len(TALL) * len(TALL)
+        whole = tall + (count - tall) // len(ROWS) * len(ROWS)
         for r in range(count):
             for f in range(F):
                 v = X[start + r, f]
@@ -146,7 +147,9 @@ def stage_outputs(X, directions, offsets, weights, affine, constant, out):  # ty
                 V[r, f] = v if v > -_HUGE else -_HUGE
         total[:] = 0.0
         for first in range(0, units, UNITS):
-            for r in range(0, whole, at_once):
+            for r in range(0, tall, len(TALL)):
+                _add_units(V, r, TALL, first, directions, offsets, weights, affine, U, total)
+            for r in range(tall, whole, len(ROWS)):
                 _add_units(V, r, ROWS, first, directions, offsets, weights, affine, U, total)
             for r in range(whole, count):
                 _add_units(V, r, (0,), first, directions, offsets, weights, affine, U, total)

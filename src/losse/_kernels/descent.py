@@ -14,6 +14,7 @@ import numpy.typing as npt
 from losse._kernels.block import (
     LINE_OF,
     ROWS,
+    TALL,
     WIDE,
     add_products,
     every,
@@ -116,8 +117,12 @@ def _block(A, offsets, step, steps, B, across, column, columns, C, into, add):  
 
 @kernel
 def _strip(A, row, step, rows, steps, B, across, column, columns, C, along, add):  # type: ignore[no-untyped-def]
-    whole = rows // len(ROWS) * len(ROWS)
-    for r in range(0, whole, len(ROWS)):
+    tall = rows // len(TALL) * len(TALL)
+    for r in range(0, tall, len(TALL)):
+        offsets, into = every(r * row, row, TALL), every(r * along, along, TALL)
+        _block(A, offsets, step, steps, B, across, column, columns, C, into, add)
+    whole = tall + (rows - tall) // len(ROWS) * len(ROWS)
+    for r in range(tall, whole, len(ROWS)):
         offsets, into = every(r * row, row, ROWS), every(r * along, along, ROWS)
         _block(A, offsets, step, steps, B, across, column, columns, C, into, add)
     paired = whole + (rows - whole) // 2 * 2
