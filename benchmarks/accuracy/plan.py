@@ -100,6 +100,8 @@ def checkpoints(kind: Kind, environment: str, contender: str, preset: Preset) ->
     []
     >>> checkpoints("random", "Ant-v5", "stages-0", "full")  # no design decision looks there
     []
+    >>> checkpoints("random", "Ant-v5", "rebuilt", "full")  # it shows what anybody forgets
+    []
     """
     far = environment in FARTHEST
     most = LENGTH[kind] if preset == "full" and (far or kind != "random") else SHORT
@@ -107,6 +109,8 @@ def checkpoints(kind: Kind, environment: str, contender: str, preset: Preset) ->
         if not (far and (kind == "random" or (kind == "changing" and contender in STALE))):
             return []
         most = SHORT if kind == "random" else LENGTH[kind]
+    if contender == "rebuilt" and kind != "tasks":
+        return []
     if contender == "river-amf":
         most = RIVER[far and preset == "full"]
     if contender == "full-replay" and preset == "quick":
@@ -115,7 +119,7 @@ def checkpoints(kind: Kind, environment: str, contender: str, preset: Preset) ->
         return [n for n in CHECKPOINTS if n <= most]
     if most < SHORT:
         return []
-    looks = 1 if contender == "full-replay" else TASKS * LOOKS_PER_TASK
+    looks = TASKS * LOOKS_PER_TASK
     return [n * LENGTH[kind] // looks for n in range(1, looks + 1)]
 
 

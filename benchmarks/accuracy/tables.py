@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks import pages
 from benchmarks.accuracy import summary
-from benchmarks.accuracy.contenders.entries import ENTRIES
+from benchmarks.accuracy.contenders.entries import ENTRIES, TRAINED_AT_CHECKPOINTS
 from benchmarks.accuracy.contenders.leaders import VARIANTS
 from benchmarks.accuracy.measure import LEVELS
 from benchmarks.accuracy.plan import WHERE, environment_of
@@ -220,7 +220,7 @@ def _part(name: str, kind: Kind) -> Value:
 def _prequential(kind: Kind) -> Value:
     def value(records: Sequence[Record]) -> Cell:
         # What is trained at checkpoints only has no predictions ahead that are worth the name.
-        if records[0].method == "full-replay":
+        if records[0].method in TRAINED_AT_CHECKPOINTS:
             return None
         return _joined(summary.prequential(records), kind)
 

@@ -28,9 +28,12 @@ ENTRIES = {
     "ridge": "batch",
     "boosting": "batch",
     "mlp": "batch",
+    "rebuilt": "leaders",
     "full-replay": "networks",
 }
 """The module that makes each, in the order of the table: those of one pass first."""
+TRAINED_AT_CHECKPOINTS = ("rebuilt", "full-replay")
+"""Those whose predictions between two checkpoints say nothing."""
 
 TABULAR = (
     "recommended",
@@ -52,6 +55,7 @@ TRANSITIONS = (
     "nn-online",
     "river-amf",
     "knn",
+    "rebuilt",
     "full-replay",
 )
 """Who learns transitions of environments, unless others are named."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 
+import numpy as np
+
 from benchmarks.accuracy.contenders.contender import Contender, Kept
 from losse import AdaptiveEncoder, FourierEncoder, FTLRegressor, LosseEncoder, ReLUEncoder
 from losse.typing import Array
@@ -54,8 +56,36 @@ class Remembering(Leader):
         super().learn(X, Y)
 
 
+class Rebuilt:
+    """Keeps all rows; a new recommended model learns them in one go at each checkpoint."""
+
+    def __init__(self) -> None:
+        self._kept = Kept()
+        self._model: FTLRegressor | None = None
+
+    def learn(self, X: Array, Y: Array) -> None:
+        """Keep rows."""
+        self._kept.add(X, Y)
+
+    def refresh(self) -> None:
+        """Build an encoder from all rows, and fit them."""
+        self._model = FTLRegressor().fit(*self._kept.rows())
+
+    def predict(self, X: Array) -> Array:
+        """Predict the targets of rows; before the first checkpoint, their mean."""
+        if self._model is None:
+            return np.broadcast_to(self._kept.Y.mean(axis=0), (len(X), self._kept.Y.shape[1]))
+        return self._model.predict(X)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the pickled model, and all rows."""
+        return len(pickle.dumps(self._model, protocol=pickle.HIGHEST_PROTOCOL)) + self._kept.nbytes
+
+
 MAKERS: dict[str, Callable[[Array, Array, int], Contender]] = {
     "recommended": lambda X, Y, seed: Leader(FTLRegressor()),
+    "rebuilt": lambda X, Y, seed: Rebuilt(),
     "adaptive": lambda X, Y, seed: Remembering(seed),
     "paper": lambda X, Y, seed: Leader(
         FTLRegressor(LosseEncoder(seed=seed).fit(X), solver="sparse", ridge=1e-5)

@@ -47,7 +47,7 @@ def test_learns(name, stream):
         assert (low < high)[:, varies].all()
 
 
-@pytest.mark.parametrize("name", ["adaptive", "knn"])
+@pytest.mark.parametrize("name", ["adaptive", "knn", "rebuilt"])
 def test_who_keeps_rows_states_their_size(name, stream):
     contender = entry(name, stream, seed=0)
     contender.learn(stream.X, stream.Y)

@@ -12,7 +12,7 @@ from benchmarks.accuracy.streams.stream import Stream, in_sequence
 def test_the_plan_has_everyone_everywhere(preset):
     runs = plan(preset, tuple(WHERE), WHERE["random"], tuple(ENTRIES), seeds=2)
     assert len({r.name for r in runs}) == len(runs)
-    assert {r.method for r in runs if r.setting == "Ant-v5 random"} == set(ENTRIES)
+    assert {r.method for r in runs if r.setting == "Ant-v5 random"} == set(ENTRIES) - {"rebuilt"}
     assert {r.seed for r in runs} == {0, 1}
     for run in runs:
         at = run.options["checkpoints"]
@@ -22,8 +22,8 @@ def test_the_plan_has_everyone_everywhere(preset):
 
 def test_tasks_are_tested_when_one_ends():
     ends = {5000, 10_000, 15_000, 20_000}
-    assert ends <= set(checkpoints("tasks", "Hopper-v5", "recommended", "full"))
-    assert checkpoints("tasks", "Hopper-v5", "full-replay", "full") == [20_000]
+    for contender in ("recommended", "rebuilt", "full-replay"):
+        assert ends <= set(checkpoints("tasks", "Hopper-v5", contender, "full"))
 
 
 def test_the_network_is_compared_where_it_is_promised():
