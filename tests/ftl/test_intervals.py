@@ -79,6 +79,23 @@ def test_errors_that_grow_where_rows_are_rare(level):
     assert np.mean(abs(y - mean) <= norm.ppf(0.5 + level / 2) * std) < level - 0.05
 
 
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_errors_that_fall_as_a_model_learns(rate):
+    """The latest errors are what comes next, not the mean of those since it knew little."""
+    rng = np.random.default_rng(0)
+    intervals, size = Intervals(1), lambda n: 50.0 * n**-rate
+    for n in range(500, 1500, 25):
+        errors = size(n) * rng.laplace(size=(25, 1))
+        intervals.add(Errors(errors, rng.uniform(50, 100, 25) / n, np.ones(25), float(n)))
+    asked = np.array([50, 75, 100]) / 1500
+    noise = np.array([2 * size(1500) ** 2])  # as the posterior knows it
+    widths = intervals.half_widths(0.8, asked, noise, 1500.0)[:, 0]
+    np.testing.assert_allclose(widths, size(1500) * np.log(5), rtol=0.12)
+    # Of several models, merged, more rows than any has learned: nobody knows how they fall there.
+    beyond = intervals.half_widths(0.8, asked / 10, noise, 15_000.0)[:, 0]
+    np.testing.assert_allclose(beyond, widths, rtol=0.05)
+
+
 def test_one_call_is_enough():
     """Errors of rows left out stand for errors ahead, in closed form."""
     model = FTLRegressor(FourierEncoder(100), ridge=1e-3).fit(*stream(1000))

@@ -6,11 +6,14 @@ row. Errors on real data have heavy tails, and they grow much faster with h: fea
 seldom active fit worst. Both are learned here, for each output, from the latest errors of
 predictions that were made before their rows were learned:
 
-.. math:: \log |e| = \tfrac12 \log (1 + h) + \beta \log \frac{n h}{1 + h} + r,
+.. math::
+
+    \log |e| = \tfrac12 \log (1 + h) + \beta \log \frac{n h}{1 + h} + \gamma \log n + r,
 
 with n rows learned then, for leverages fall with n even where errors stay: h / (1 + h), the
-leverage of a row once it is learned itself, as 1 / n. The slope is a least-squares fit, not below
-zero. An interval that is to hold a share of the targets has that quantile of r. Predictions ahead
+leverage of a row once it is learned itself, as 1 / n. The last slope follows errors that fall as a
+model learns. Both are a least-squares fit, the first not below zero. An interval that is to hold a
+share of the targets has that quantile of r. Predictions ahead
 of a stream that moves are worse than those for rows like the ones learned so far, but the leverages
 of these rows are larger, too: so errors are compared at the same leverage.
 
@@ -36,7 +39,7 @@ FEWEST = 50
 PRIOR = 10.0
 """Errors that the posterior stands for."""
 SLOPE_PRIOR = 10.0
-"""Sum of squared deviations of log h that pulls the slope to zero."""
+"""Sum of squared deviations of a logarithm that pulls its slope to zero."""
 SMALLEST = 1e-3
 """Errors below this share of their root mean square say no more about the slope."""
 TINY = 1e-200
@@ -153,12 +156,15 @@ class Intervals:
         if rows[:, 1].all():
             errors /= np.sqrt(1.0 + rows[:, 1])[:, None]
             known = rows[:, 2] * _share(rows[:, 1])
-            centre = weights @ np.log(known) / n
-            places = np.log(known) - centre
-            slopes = _slopes(places, errors, weights)
-            errors *= np.exp(-places[:, None] * slopes)
+            places = np.log(np.column_stack([known, rows[:, 2]]))
+            centre = weights @ places / n
+            slopes = _slopes(places - centre, errors, weights)
+            errors *= np.exp((centre - places) @ slopes)
             asked = np.clip(total * _share(leverages), known.min(), BEYOND * known.max())
-            spread = spread * np.exp((np.log(asked) - centre)[:, None] * slopes)
+            now = np.full(
+                len(asked), min(max(total, TINY), rows[:, 2].max())
+            )  # of all merged, less
+            spread = spread * np.exp((np.log(np.column_stack([asked, now])) - centre) @ slopes)
         learned = spread * _quantiles(errors, weights, coverage)
         return np.asarray((n * learned + PRIOR * expected) / (n + PRIOR))
 
@@ -208,11 +214,15 @@ def _share(leverages: Array) -> Array:
 
 
 def _slopes(places: Array, errors: Array, weights: Array) -> Array:
-    """How the logarithm of errors grows with places, whose mean is zero; at least zero."""
+    """How the logarithm of errors grows with places, whose means are zero; the first at least 0."""
     size = np.sqrt(weights @ errors**2 / weights.sum())
     logs = np.log(np.maximum(errors, SMALLEST * np.where(size > 0, size, 1.0)))
-    slopes = (weights * places) @ logs / (weights @ places**2 + SLOPE_PRIOR)
-    return np.asarray(np.maximum(slopes, 0.0))
+    weighted = (weights[:, None] * places).T
+    squares = weighted @ places + SLOPE_PRIOR * np.eye(2)
+    sums = weighted @ logs
+    both = np.linalg.solve(squares, sums)
+    second = np.stack([np.zeros(len(sums[1])), sums[1] / squares[1, 1]])
+    return np.where(both[0] < 0, second, both)
 
 
 def _quantiles(errors: Array, weights: Array, share: float) -> Array:
