@@ -161,9 +161,8 @@ class Intervals:
             slopes = _slopes(places - centre, errors, weights)
             errors *= np.exp((centre - places) @ slopes)
             asked = np.clip(total * _share(leverages), known.min(), BEYOND * known.max())
-            now = np.full(
-                len(asked), min(max(total, TINY), rows[:, 2].max())
-            )  # of all merged, less
+            most = min(max(total, TINY), rows[:, 2].max())  # merged models have more rows
+            now = np.full(len(asked), most)
             spread = spread * np.exp((np.log(np.column_stack([asked, now])) - centre) @ slopes)
         learned = spread * _quantiles(errors, weights, coverage)
         return np.asarray((n * learned + PRIOR * expected) / (n + PRIOR))
