@@ -13,9 +13,9 @@ predictions that were made before their rows were learned:
 with n rows learned then, for leverages fall with n even where errors stay: h / (1 + h), the
 leverage of a row once it is learned itself, as 1 / n. The last slope follows errors that fall as a
 model learns. Both are a least-squares fit, the first not below zero. An interval that is to hold a
-share of the targets has that quantile of r. Predictions ahead
-of a stream that moves are worse than those for rows like the ones learned so far, but the leverages
-of these rows are larger, too: so errors are compared at the same leverage.
+share of the targets has that quantile of r. Predictions ahead of a stream that moves are worse than
+those for rows like the ones learned so far, but the leverages of these rows are larger, too: so
+errors are compared at the same leverage.
 
 While errors are few, an interval is partly that of the posterior.
 """
