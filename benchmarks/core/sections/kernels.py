@@ -1,7 +1,8 @@
 """Time of each kernel beside the least that this machine needs for its work.
 
 Bytes and operations are counted by the formula beside each kernel.  The least possible time is
-the larger of bytes / bandwidth and operations / multiply rate, both measured in the same run.
+the larger of bytes / bandwidth and operations / multiply rate, both measured in the same run, and
+that of operations which have to wait for all these.
 Bandwidth is that of main memory: a kernel whose data stay in cache may be faster than this
 "limit" if bytes decide. Lines here and there are read and written more slowly than lines in
 sequence, so the kernels that do so are compared with a loop that only touches such lines.
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from benchmarks.core.context import RIDGE, Bench, Dtype
 from benchmarks.measures import Measure, Outcome, duration
 from losse._kernels.accumulate import add_packed
+from losse._kernels.block import ROWS, VECTOR, WIDE, add_products, every, read, write_block, zeros
 from losse._kernels.block_update import RECENT
 from losse._kernels.packed import packed_times
 from losse._kernels.simd import aligned, padded
@@ -33,6 +35,7 @@ SMALL, LARGE = 30, 300  # grids
 STREAM_BYTES = 400_000_000  # per array
 MATRIX = 1536
 MANY, BATCH, TILE = 10_000, 250, 512  # rows
+REGISTER_STEPS, TIMES = 64, 1000  # of a loop in registers
 LINE = 64  # bytes that move together
 JUDGED = ("encode", "predict from inputs", "accumulate, square", "sparse block update")
 TARGET = ">= 0.5"
@@ -49,6 +52,8 @@ class Kernel(NamedTuple):
     dtype: Dtype = "float64"
     scattered: bool = False
     """Whether its bytes are lines here and there."""
+    then: float = 0.0
+    """Operations that wait for all others and all bytes."""
 
 
 def small_kernels(bench: Bench) -> list[Kernel]:
@@ -67,7 +72,7 @@ def small_kernels(bench: Bench) -> list[Kernel]:
     assert isinstance(square, SquareMemory)
     targets, ones = aligned((BATCH, padded(S))), np.ones(BATCH)
     targets[:, :S] = Y[:BATCH]
-    stale, followed = rows_to_read(batch.indices, D)
+    stale, followed, changed = rows_to_read(batch.indices, D)
     return [
         Kernel(
             "encode",
@@ -101,10 +106,12 @@ def small_kernels(bench: Bench) -> list[Kernel]:
         Kernel(
             "sparse block update",
             lambda: solver.learn(batch, targets, ones),
-            8 * D * stale,
-            2 * S * (D * stale + K * followed) + BATCH * (K**3 / 3 + 2 * K**2 * S),
-            "bytes 8 D per row of A read in full; flops 2 D S per such row, 2 K S per remembered "
-            "step followed, K^3 / 3 + 2 K^2 S per sample to solve",
+            8 * D * stale + LINE * changed,
+            2 * S * (D * stale + K * followed),
+            "bytes 8 D per row of A read in full, and its lines that change, written; flops 2 D S "
+            "per such row, 2 K S per remembered step followed; then K^3 / 3 + 2 K^2 S per sample "
+            "to solve",
+            then=BATCH * (K**3 / 3 + 2 * K**2 * S),
         ),
     ]
 
@@ -147,16 +154,21 @@ def table(bench: Bench) -> Iterator[Kernel]:
     yield from large_kernels(bench, "float32")
 
 
-def rows_to_read(indices: NDArray[np.int32], dimension: int) -> tuple[int, int]:
-    """Numbers of rows of A that the batch needs in full, and of remembered steps it follows."""
+def rows_to_read(indices: NDArray[np.int32], dimension: int) -> tuple[int, int, int]:
+    """What a batch needs of A: rows in full, remembered steps to follow, lines that change.
+
+    Of the lines those in rows that are read in full, since others may still be in cache.
+    """
     last = np.full(dimension, -RECENT - 1)
-    stale = followed = 0
+    stale = followed = changed = 0
     for now, cells in enumerate(indices):
         ages = now - last[cells]
-        stale += int((ages > RECENT).sum())
+        some = int((ages > RECENT).sum())
+        stale += some
+        changed += some * len(np.unique(cells * 8 // LINE))
         followed += int((ages[ages <= RECENT] - 1).sum())
         last[cells] = now
-    return stale, followed
+    return stale, followed, changed
 
 
 def touched_lines(
@@ -189,6 +201,7 @@ def run(bench: Bench) -> Outcome:
         Measure("machine: single lines, read and written", f"{limits.lines / 1e9:.3g} GB/s"),
         Measure("machine: matrix product, float64", f"{limits.dgemm / 1e9:.3g} GFLOP/s"),
         Measure("machine: matrix product, float32", f"{limits.sgemm / 1e9:.3g} GFLOP/s"),
+        Measure("machine: products in registers, float64", f"{limits.registers / 1e9:.3g} GFLOP/s"),
     ]
     details: dict[str, object] = {"limits": limits._asdict()}
     for kernel in table(bench):
@@ -196,7 +209,7 @@ def run(bench: Bench) -> Outcome:
         seconds = best_seconds(kernel.task, repeats=5)
         rate = limits.dgemm if kernel.dtype == "float64" else limits.sgemm
         bandwidth = limits.lines if kernel.scattered else limits.read
-        least = max(kernel.bytes / bandwidth, kernel.flops / rate)
+        least = max(kernel.bytes / bandwidth, kernel.flops / rate) + kernel.then / rate
         share = least / seconds
         measures.append(
             Measure(
@@ -211,6 +224,7 @@ def run(bench: Bench) -> Outcome:
             "seconds": seconds,
             "bytes": kernel.bytes,
             "flops": kernel.flops,
+            "then": kernel.then,
             "formula": kernel.formula,
             "share_of_limit": share,
         }
@@ -225,6 +239,7 @@ class Limits(NamedTuple):
     lines: float
     dgemm: float
     sgemm: float
+    registers: float
 
 
 @numba.njit(fastmath=True)
@@ -256,7 +271,8 @@ def measured_limits() -> Limits:
     Bandwidth is over arrays far beyond the last-level cache: reading (a matrix times a vector), the
     triad a = b + s * c, and a quarter of the lines of an array as large as A, in any order. The
     rate of multiplying matrices is that of the installed BLAS with as many threads as the process
-    has been given, here one.
+    has been given, here one. A BLAS need not use all that the processor has: so there is the rate
+    of a loop in registers, too, which uses what our kernels are compiled for.
     """
     size = STREAM_BYTES // 8
     a, b, c = (np.full(size, value) for value in (0.0, 1.0, 2.0))
@@ -267,10 +283,28 @@ def measured_limits() -> Limits:
     part = a[: size // 4]
     lines = np.random.default_rng(0).permutation(part.nbytes // LINE)[: part.nbytes // LINE // 4]
     touched = 2 * LINE * len(lines) / best_seconds(lambda: _touch(part, lines * (LINE // 8)))
-    return Limits(read, triad, touched, _matmul_rate(np.float64), _matmul_rate(np.float32))
+    rates = _matmul_rate(np.float64), _matmul_rate(np.float32), _register_rate()
+    return Limits(read, triad, touched, *rates)
 
 
 def _matmul_rate(dtype: type[np.floating]) -> float:
     left = np.random.default_rng(0).random((MATRIX, MATRIX)).astype(dtype)
     out = np.empty_like(left)
     return 2 * MATRIX**3 / best_seconds(lambda: np.matmul(left, left, out=out))
+
+
+def _register_rate() -> float:
+    numbers, sums = aligned((len(ROWS), REGISTER_STEPS)), aligned((len(ROWS), len(WIDE) * VECTOR))
+    operations = 2 * TIMES * REGISTER_STEPS * len(ROWS) * len(WIDE) * VECTOR // 8
+    return operations / best_seconds(lambda: _in_registers(numbers, sums))
+
+
+@numba.njit
+def _in_registers(numbers, sums):
+    rows = every(0, numbers.shape[1], ROWS)
+    total = zeros(sums, rows, WIDE)
+    line = read(sums, 0, WIDE)
+    for _ in range(TIMES):
+        for k in range(numbers.shape[1]):
+            total = add_products(total, numbers, rows, k, line)
+    write_block(sums, every(0, sums.shape[1], ROWS), 0, total)
