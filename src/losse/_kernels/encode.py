@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from losse._kernels.block import LINE_OF, ROWS, add_products, every, read, write_block, zeros
+from losse._kernels.block import LINE_OF, ROWS, TALL, add_products, every, read, write_block, zeros
 from losse._kernels.jit import kernel
 from losse._kernels.simd import (
     LANES,
@@ -25,7 +25,7 @@ from losse._kernels.simd import (
 )
 
 # Rows projected together before they are binned: neither step then waits for the other.
-TILE = 32
+TILE = 32 // len(TALL) * len(TALL)
 
 _LOG2E = 1.4426950408889634
 # ln 2 in two parts, so that x - k ln 2 keeps all its bits (Cody and Waite).
@@ -84,8 +84,11 @@ def project_rows(X, first, count, shift, scale, limit, projection, squash, Z, H)
             v = (X[first + r, f] - shift[f]) * scale[f]
             v = v if v < limit else limit  # two selects: min and max would branch, for NaN's sake
             Z[r, f] = v if v > -limit else -limit
-    whole = count // len(ROWS) * len(ROWS)
-    for r in range(0, whole, len(ROWS)):
+    tall = count // len(TALL) * len(TALL)
+    for r in range(0, tall, len(TALL)):
+        _project_block(Z, r, projection, H, TALL)
+    whole = tall + (count - tall) // len(ROWS) * len(ROWS)
+    for r in range(tall, whole, len(ROWS)):
         _project_block(Z, r, projection, H, ROWS)
     for r in range(whole, count):
         _project_block(Z, r, projection, H, (0,))
