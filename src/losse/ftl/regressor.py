@@ -196,11 +196,11 @@ class FTLRegressor(FittedAttributes, MultiOutputMixin, RegressorMixin, BaseEstim
 
         An interval has the prediction in its middle. How wide it is, each output has learned from
         its latest errors, up to 2000, for rows that were not learned yet: how heavy their tails
-        are, and how errors grow for rows unlike those learned (`losse.ftl.intervals`). While they
-        are few, as after a single `fit` of less than 1000 rows, it is nearly the normal one of
-        ``return_std``. The cost is that of ``return_std``, and other threads wait alike. The
-        solvers ``"sparse"`` and ``"dense"``, and models of more than 8192 features with more than
-        1500 samples, learn the tails alone.
+        are, how errors grow for rows unlike those learned, and how they fall as the model learns
+        (`losse.ftl.intervals`). While they are few, as after a single `fit` of less than 1000 rows,
+        it is nearly the normal one of ``return_std``. The cost is that of ``return_std``, and other
+        threads wait alike. The solvers ``"sparse"`` and ``"dense"``, and models of more than 8192
+        features with more than 1500 samples, learn the tails alone.
 
         Parameters
         ----------
