@@ -165,11 +165,11 @@ def _turn(A, into):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def outputs_of(own, scratch, n, width):  # type: ignore[no-untyped-def]
+def outputs_of(own, scratch, n, first, width):  # type: ignore[no-untyped-def]
     """Outputs of the last stage for the n rows whose inputs are in the scratch.
 
-    The inputs of the first stage are there whole, and of the others the first ``width``; outputs of
-    the stage before follow these.
+    The ``first`` inputs of the first stage are there, and of the others ``width``; outputs of the
+    stage before follow these.
     """
     stages, d, m = own.directions.shape
     out = scratch.outputs
@@ -179,29 +179,35 @@ def outputs_of(own, scratch, n, width):  # type: ignore[no-untyped-def]
             for r in range(n):
                 for j in range(d - width):
                     V[r, width + j] = out[r, j]
-        product(V, d, 1, n, d, own.directions[s], F, False)
+        inputs = d if s > 0 else first
+        product(V, d, 1, n, inputs, own.directions[s], F, False)
         bend(F[:n], own.offsets[s], scratch.outer[s], scratch.inner[s])
         for r in range(n):
             out[r] = own.constant[s]
-        product(V, d, 1, n, d, own.affine[s], out, True)
+        product(V, d, 1, n, inputs, own.affine[s], out, True)
         product(F, m, 1, n, m, own.weights[s], out, True)
 
 
 @kernel
-def gradients(own, into, scratch, n, width):  # type: ignore[no-untyped-def]
-    """Gradients of an error whose derivatives in the last outputs are in the scratch."""
+def gradients(own, into, scratch, n, first, width, outputs):  # type: ignore[no-untyped-def]
+    """Gradients of an error whose derivatives in the last outputs are in the scratch.
+
+    Beyond the ``outputs`` that there are, numbers of a line are zero, as are gradients of the first
+    stage beyond its inputs.
+    """
     stages, d, m = own.directions.shape
     S = own.constant.shape[1]
     G, back = scratch.errors, scratch.slopes
     for s in range(stages - 1, -1, -1):
         V, F, outer, inner = scratch.inputs[s], scratch.units[s], scratch.outer[s], scratch.inner[s]
+        inputs = d if s > 0 else first
         product(F, 1, m, m, n, G, into.weights[s], False)
-        product(V, 1, d, d, n, G, into.affine[s], False)
+        product(V, 1, d, inputs, n, G, into.affine[s], False)
         into.constant[s] = 0.0
         for r in range(n):
             into.constant[s] += G[r]
-        _turn(own.weights[s], scratch.turned)
-        product(G, S, 1, n, S, scratch.turned, back, False)
+        _turn(own.weights[s, :, :outputs], scratch.turned)
+        product(G, S, 1, n, outputs, scratch.turned, back, False)
         offsets = into.offsets[s]
         offsets[:] = 0.0
         for r in range(n):
@@ -209,11 +215,11 @@ def gradients(own, into, scratch, n, width):  # type: ignore[no-untyped-def]
                 b = back[r, u] * outer[r, u]
                 offsets[u] += b
                 back[r, u] = b * inner[r, u]
-        product(V, 1, d, d, n, back, into.directions[s], False)
+        product(V, 1, d, inputs, n, back, into.directions[s], False)
         if s > 0:
             _turn(own.directions[s, width:], scratch.handed)
             _turn(own.affine[s, width:], scratch.straight)
-            product(G, S, 1, n, S, scratch.straight, scratch.outputs, False)
+            product(G, S, 1, n, outputs, scratch.straight, scratch.outputs, False)
             product(back, m, 1, n, m, scratch.handed, scratch.outputs, True)
             G[:n] = scratch.outputs[:n]
 
@@ -236,7 +242,7 @@ def gather(V, Q, rows, width, scratch):  # type: ignore[no-untyped-def]
 def squared_error(own, V, Q, share, rows, width, scratch):  # type: ignore[no-untyped-def]
     """Weighted sum over rows of the squared errors' means over outputs."""
     gather(V, Q, rows, width, scratch)
-    outputs_of(own, scratch, len(rows), width)
+    outputs_of(own, scratch, len(rows), V.shape[1], width)
     total = 0.0
     for r in range(len(rows)):
         own_total = 0.0
@@ -251,10 +257,10 @@ def mean_gradients(own, into, V, Q, share, rows, width, scratch):  # type: ignor
     """Gradients of the mean squared error of some rows, weighted."""
     n, outputs = len(rows), Q.shape[1]
     gather(V, Q, rows, width, scratch)
-    outputs_of(own, scratch, n, width)
+    outputs_of(own, scratch, n, V.shape[1], width)
     each = np.float32(2.0 / (n * outputs))
     for r in range(n):
         weight = share[rows[r]] * each
         for j in range(outputs):
             scratch.errors[r, j] = weight * (scratch.outputs[r, j] - scratch.errors[r, j])
-    gradients(own, into, scratch, n, width)
+    gradients(own, into, scratch, n, V.shape[1], width, outputs)
